@@ -1,4 +1,4 @@
-"""The machine that all tests of this folder share, since it takes long to boot."""
+"""The virtual machine that all tests of this folder share, because it boots slowly."""
 
 from __future__ import annotations
 

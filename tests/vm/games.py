@@ -1,4 +1,4 @@
-"""What we play with Linux' soft RoCE, in this order."""
+"""The exchanges with Linux' soft RoCE, in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MEMORY_BYTES = 20_000
 
 @dataclass(frozen=True)
 class Pingpong:
-    """A game of ibv_rc_pingpong or ibv_uc_pingpong."""
+    """An exchange with ibv_rc_pingpong or ibv_uc_pingpong."""
 
     name: str
     transport: str

@@ -1,4 +1,4 @@
-"""Debian's own kernel with its modules, unpacked beside the checkout and installed nowhere."""
+"""Debian's kernel with its modules, unpacked below a folder and not installed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NEWEST = "linux-image-amd64"
 
 
 def unpacked(folder: Path) -> Path:
-    """The kernel's image; its modules lie in `folder`/lib/modules. Fetched when it is not there."""
+    """The kernel's image, downloaded on first use. Its modules lie in `folder`/lib/modules."""
     images = sorted(folder.glob("boot/vmlinuz-*"))
     if not images:
         _unpack(_download(folder), folder)
@@ -28,7 +28,7 @@ def _download(folder: Path) -> Path:
 
 
 def _unpack(deb: Path, folder: Path) -> None:
-    """The image comes last, so that it is there only when all is."""
+    """Unpack the image last, so that its presence means that unpacking has finished."""
     for part in ("./lib", "./boot"):
         _extract(deb, folder, part)
         if part == "./lib":

@@ -1,16 +1,15 @@
-"""A machine with Debian's own kernel, for what other kernels cannot do.
+"""A virtual machine with Debian's kernel, for tests that need its modules.
 
     machine = Machine(folder)
     machine.run("modprobe sch_red").code == 0
 
-QEMU emulates one processor in software, so it runs anywhere, as anybody, ten to fifty times slower
-than this one. The machine sees this computer's files and can write none of them, but
-those in `shared`, which is the same path inside and outside. It has no network.
-Everything in it runs as root, one script at a time.
+QEMU emulates one processor in software, so the machine runs anywhere, for any user, at a tenth to
+a fiftieth of this computer's speed. The machine can read this computer's files, but can write only
+to `shared`, which has the same path inside and outside. It has no network. Everything in it runs
+as root, one script at a time.
 
-Nobody knows how long anything takes in it. So we wait for as long as it goes on: as long as
-something is written to the console or by the script, and not longer than `_SILENT_SECONDS`
-after that.
+The duration of a script is unknown, so there is no limit on it. The wait ends only when neither
+the console nor the script has written anything for `_SILENT_SECONDS`.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _FILES = "local,id=files,path=/,security_model=none,readonly=on,multidevs=remap"
 
 
 class Ended(NamedTuple):
-    """What a script left: its exit code, and what it wrote."""
+    """The exit code and the output of a script."""
 
     code: int
     out: str
@@ -49,10 +48,10 @@ class Ended(NamedTuple):
 
 
 class Machine:
-    """Boots when it is made, and serves in the body of a `with`."""
+    """Boots when it is created, and runs scripts inside a `with` block."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` keeps the kernel, which is fetched once."""
+        """`folder` keeps the kernel, which is downloaded once."""
         self.shared = folder / "shared"
         self.shared.mkdir(parents=True, exist_ok=True)
         self._console = folder / "console"
@@ -75,7 +74,7 @@ class Machine:
         )
 
     def __enter__(self) -> Machine:
-        """Returns when the machine serves."""
+        """Wait until the machine can run scripts."""
         try:
             self._wait_for("ready")
         except BaseException:
@@ -84,20 +83,23 @@ class Machine:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Its processor stops: what is in it ends unasked."""
+        """Kill the machine's emulator without a shutdown."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def run(self, script: str) -> Ended:
-        """Runs a bash script in the checkout's folder. Raises TimeoutError, and is no more then."""
+        """Run a bash script in the checkout's folder.
+
+        A TimeoutError means that the machine is gone.
+        """
         assert self._process.stdin is not None
         self._process.stdin.write(base64.b64encode(script.encode()) + b"\n")
         code = int(self._wait_for("ended "))
         return Ended(code, *((self.shared / name).read_text() for name in ("out", "err")))
 
     def _wait_for(self, begin: str) -> str:
-        """The rest of the next line that begins so."""
+        """The rest of the next line that begins with `begin`."""
         stdout = self._process.stdout
         assert stdout is not None
         written, silent_since = self._written(), time.monotonic()
@@ -118,7 +120,7 @@ class Machine:
         )
 
     def _last_words(self) -> str:
-        """The end of the console: what stood in its way is mostly there."""
+        """The end of the console, which mostly shows the cause of a failure."""
         lines = self._console.read_text(errors="replace").splitlines()
         if not lines:
             return f"its console, {self._console}, is empty"
@@ -126,6 +128,6 @@ class Machine:
         return f"its console, {self._console}, ends with:{end}"
 
     def _written(self) -> int:
-        """Bytes in all on the console, and of the script's output."""
+        """The number of bytes on the console and in the script's output."""
         files = (self._console, self.shared / "out", self.shared / "err")
         return sum(path.stat().st_size for path in files if path.exists())

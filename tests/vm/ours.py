@@ -1,7 +1,7 @@
 """Our end of every exchange with Linux' soft RoCE: `python -m tests.vm.ours INTERFACE RXE`.
 
-One process plays them all, in the order of `GAMES`, since a Python program takes long to start
-in the machine. It prints what came of each, a JSON object a line.
+One process carries out all exchanges in the order of `GAMES`, because Python starts slowly in the
+machine. It prints the result of each as a line of JSON.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def tell(name: str, result: dict[str, Any]) -> None:
 
 
 async def play(wanted: Pingpong, interface: str, rxe: str) -> dict[str, Any]:
-    """A game with `ibv_rc_pingpong` or `ibv_uc_pingpong`, which another starts."""
+    """Exchange messages with `ibv_rc_pingpong` or `ibv_uc_pingpong`, started by the test."""
     game = PingPongConfig(
         QPType[wanted.transport.upper()], wanted.size, wanted.iterations, wanted.mtu, _TIMEOUT
     )
@@ -57,7 +57,7 @@ async def play(wanted: Pingpong, interface: str, rxe: str) -> dict[str, Any]:
 
 
 async def write_and_read(interface: str, rxe: str) -> dict[str, Any]:
-    """WRITE to their memory and READ it back; then they do the same to ours."""
+    """WRITE to rxe's memory and READ it back; then rxe does the same with ours."""
     with meeting(rxe, interface, rxe) as (line, nic):
         pd = nic.alloc_pd()
         out = np.frombuffer(Random(2).randbytes(MEMORY_BYTES), np.uint8).copy()
@@ -100,7 +100,7 @@ def meeting(
 
 
 def patiently(server: str | None) -> socket.socket:
-    """A server may not be there yet. Raises ConnectionRefusedError when it never comes."""
+    """Connect to a server that may start later. Raises ConnectionRefusedError if it never does."""
     for _ in range(_TRIES):
         with suppress(ConnectionRefusedError):
             return dial(server, PORT)

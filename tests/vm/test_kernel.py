@@ -1,4 +1,4 @@
-"""Debian's own kernel has what ours may lack, and labs use it."""
+"""Debian's kernel has the modules that other kernels may lack, and labs use them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_debians_kernel_has_the_module(machine: Machine, module: str) -> None:
 
 
 def test_the_kernels_red_marks_as_its_model_does(machine: Machine) -> None:
-    """The test of the lab that other kernels skip."""
+    """The machine runs the test of tests/lab that other kernels skip."""
     test = "tests/lab/marker/test_red.py::test_the_kernel_marks_as_its_model_does"
     ended = machine.run(
         f"/run/modprobe sch_red; /run/modprobe sch_tbf; /run/modprobe openvswitch;"

@@ -1,4 +1,4 @@
-"""Labs on Debian's own kernel, of somebody who is not root: RED's marks, Mininet's links beside."""
+"""Labs of an ordinary user on Debian's kernel: marks by RED, and Mininet's links beside a lab."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ export OVS_RUNDIR=/run/openvswitch OVS_DBDIR=/run/openvswitch OVS_SYSCONFDIR=/ru
 
 @pytest.fixture(scope="module")
 def nobody(machine: Machine) -> str:
-    """The words before a command of somebody else's, with a home."""
+    """The beginning of a command line of an ordinary user with a home folder."""
     home = "mkdir /var/tmp/nobody; chown 65534 /var/tmp/nobody"
     ended = machine.run(f"set -e; {MODULES}; {home}")
     assert ended.code == 0, ended.err
@@ -35,24 +35,25 @@ def nobody(machine: Machine) -> str:
 
 @pytest.fixture(scope="module")
 def marking(machine: Machine, nobody: str) -> dict[str, Any]:
-    """The summary of a run whose queues stand in the kernel's RED."""
+    """The summary of a run whose queues are in the kernel's RED."""
     ended = machine.run(f"{nobody} {EMU} run {CURVE} --json --out /var/tmp/nobody/out")
     assert ended.code in (0, 5), ended.err
     summary: dict[str, Any] = json.loads(ended.out)
     return summary
 
 
-def test_somebody_who_is_not_root_runs_a_lab(marking: dict[str, Any]) -> None:
-    """Open vSwitch's kernel datapath forwards every packet, and RED loses none."""
+def test_an_ordinary_user_runs_a_lab(marking: dict[str, Any]) -> None:
+    """Open vSwitch's kernel datapath forwards every packet, and RED drops none."""
     assert marking["plane"] == "ovs"
     assert [flow["completed"] for flow in marking["flows"]] == [True, True]
     assert marking["totals"]["retransmitted_packets"] == 0
 
 
 def test_the_kernels_red_marks_along_the_curve(marking: dict[str, Any]) -> None:
-    """200 packets, of which 7 in 8 stay: none up to kmin, a half at kmax, then all.
+    """7/8 of 200 packets stay in the queue.
 
-    RED spaces its marks: of a share q it marks 2q / (1 + q), 27.4 % on the line in all.
+    RED marks none up to kmin, half at kmax, and all beyond. RED spaces its marks: for probability q
+    it marks 2q / (1 + q), which is 27.4 % on the line.
     """
     kmin, kmax, end = 20_000 / 1082, 120_000 / 1082, 200 * 7 / 8
     expected = ((kmax - kmin) * 0.274 + end - kmax) * 8 / 7
@@ -67,7 +68,7 @@ def test_every_mark_arrives(marking: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def side_by_side(machine: Machine, nobody: str) -> Ended:
-    """A lab of ours is up while Mininet has links with a rate and a delay, and Open vSwitch."""
+    """The output of a lab beside Mininet, whose links have a rate and a delay."""
     on_h1 = "ping -c 3 h2; tc qdisc add dev h1-eth0 root netem delay 300ms; ping -c 3 h2"
     return machine.run(
         f"set -e; {SWITCHES}\n"
@@ -78,8 +79,11 @@ def side_by_side(machine: Machine, nobody: str) -> Ended:
     )
 
 
-def test_mininets_links_and_ours_do_not_disturb_each_other(side_by_side: Ended) -> None:
-    """TCLink's netem delays its own packets twice 200 ms; ours pass, with netem or not."""
+def test_mininets_links_do_not_affect_a_lab(side_by_side: Ended) -> None:
+    """TCLink's netem delays Mininet's packets twice by 200 ms.
+
+    The lab's pings pass with and without netem.
+    """
     assert side_by_side.code == 0, side_by_side
     mininet, ours, delayed = map(float, re.findall(r"rtt min/[^=]*= ([\d.]+)/", side_by_side.out))
     assert mininet >= 400

@@ -1,4 +1,4 @@
-"""What is said of a machine that does not come up; nothing is booted here."""
+"""Errors of a machine that does not boot. These tests boot nothing."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from tests.vm.machine import ROOT, Machine
 _REFUSAL = "initramfs is needed, and no busybox was found"
 
 
-def test_a_machine_that_ends_shows_its_console(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its last lines are in the error: what is missing is mostly there."""
+def test_a_failed_boot_shows_the_console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error has the console's last lines, which mostly show the cause."""
     programs = tmp_path / "programs"
     programs.mkdir()
     runner = programs / "virtme-run"
@@ -31,7 +29,7 @@ def test_a_machine_that_ends_shows_its_console(
     assert len(lines) == 21
 
 
-def test_what_the_machine_needs_is_provisioned() -> None:
+def test_the_machines_packages_are_provisioned() -> None:
     """virtme-ng builds its initramfs around a static busybox."""
     script = (ROOT / "vagrant" / "provision.sh").read_text()
     listed = script.partition("vm_packages=(")[2].partition(")\n\n")[0]

@@ -5,7 +5,8 @@ ibv_rc_pingpong, pyverbs                         tests.vm.ours
 rxe0 on v0 ════════veth═══ c0 ══bridge══ c1 ═════ v1: our NIC
    └ dumpcap               └ tc: loses frames
 
-Frames are lost on the way: rxe sends again at once what tc takes from its own interface.
+tc drops frames in the middle of the path: if it dropped them at rxe's own interface, rxe would
+retransmit them at once.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def capture(machine: Machine) -> Path:
 
 @pytest.fixture(scope="module")
 def results(machine: Machine, capture: Path) -> Results:
-    """What came of every exchange, by its name."""
+    """The result of every exchange, by its name."""
     ours = f"{sys.executable} -m tests.vm.ours v1 {RXE}"
     script = [CABLE, f"dumpcap -q -i v0 -w {capture} & capture=$!"]
     script += [f"ip netns exec outside {ours} & ours=$!"]
@@ -87,14 +88,14 @@ def _their_end(game: Pingpong, output: Path) -> str:
 
 @pytest.mark.parametrize("game", [game for game in GAMES if not game.lost], ids=lambda g: g.name)
 def test_every_byte_comes_back_from_linux(results: Results, game: Pingpong) -> None:
-    """Linux sends what came to it; each of our messages was new."""
+    """Linux returns each message, and each of our messages is new."""
     turns = game.iterations if game.we_call else game.iterations - 1
     assert results[game.name]["returned"] == turns
 
 
 @pytest.mark.parametrize("game", [game for game in GAMES if game.lost], ids=lambda g: g.name)
 def test_both_ends_recover_lost_frames(results: Results, game: Pingpong) -> None:
-    """Whose frames are lost sends them again, and the other end takes each once."""
+    """The sender retransmits lost frames, and the receiver takes each once."""
     result = results[game.name]
     turns = game.iterations if game.we_call else game.iterations - 1
     assert result["returned"] == turns
@@ -103,22 +104,22 @@ def test_both_ends_recover_lost_frames(results: Results, game: Pingpong) -> None
     assert counters[noticed] > 0
 
 
-def test_one_sided_operations_reach_the_others_memory(results: Results) -> None:
-    """WRITE and READ, of ours in rxe's memory and of rxe's in ours."""
+def test_one_sided_operations_reach_remote_memory(results: Results) -> None:
+    """WRITE and READ work in both directions."""
     result = results[ONE_SIDED]
     assert result["we_read_what_we_wrote"]
     assert result["they_read_what_they_wrote"]
     assert result["it_lies_in_our_memory"]
 
 
-def test_linux_and_we_agree_on_every_check_sequence(results: Results, capture: Path) -> None:
-    """rxe drops what has a wrong ICRC; ours and Linux' are both right for `emu inspect`."""
+def test_every_icrc_is_valid(results: Results, capture: Path) -> None:
+    """rxe drops packets with a wrong ICRC, and `emu inspect` accepts those of both ends."""
     told = json.loads(_run(sys.executable, "-m", "emu.cli.main", "inspect", "--json", str(capture)))
     assert told["icrc"]["bad"] == 0, told
     assert told["icrc"]["ok"] > 500
 
 
-def test_tshark_finds_nothing_to_complain_about(results: Results, capture: Path) -> None:
+def test_tshark_finds_nothing_malformed(results: Results, capture: Path) -> None:
     fields = ["-T", "fields", "-e", "_ws.malformed", "-e", "infiniband.bth.opcode"]
     rows = [line.split("\t") for line in _run("tshark", "-r", str(capture), *fields).splitlines()]
     assert not [row for row in rows if row[0]]

@@ -28,7 +28,7 @@ def say(line: socket.socket, told: Mapping[str, object]) -> None:
 
 
 def connect(qp: QP, far: Mapping[str, int], peer: str) -> None:
-    """To RTS."""
+    """Bring the queue pair to RTS."""
     attr = QPAttr(port_num=1)
     attr.qp_access_flags = ACCESS
     attr.dest_qp_num, attr.rq_psn, attr.sq_psn = far["qpn"], far["psn"], 4711
@@ -40,7 +40,7 @@ def connect(qp: QP, far: Mapping[str, int], peer: str) -> None:
 
 
 def do(qp: QP, cq: CQ, opcode: int, mr: MR, size: int, far: Mapping[str, int]) -> None:
-    """One operation to its end."""
+    """Carry out one operation and wait for its completion."""
     request = SendWR(opcode=opcode, num_sge=1, sg=[SGE(mr.buf, size, mr.lkey)])
     request.set_wr_rdma(far["rkey"], far["addr"])
     qp.post_send(request)
