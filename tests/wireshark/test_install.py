@@ -1,4 +1,5 @@
-"""What `emu wireshark` puts into a user's Wireshark, and what it leaves alone."""
+"""`emu wireshark`: the files that it installs in a user's Wireshark, and
+those that it leaves alone."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_all_that_was_installed_is_removed() -> None:
-    """Also after it was installed twice."""
+def test_uninstall_removes_all_installed_files() -> None:
+    """This also holds after two installations."""
     profile, program, kept = install()
     assert (profile / "colorfilters").is_file()
     assert program.stat().st_mode & 0o111
@@ -32,7 +33,7 @@ def test_all_that_was_installed_is_removed() -> None:
 
 
 def test_an_earlier_version_of_a_file_is_replaced() -> None:
-    """It is as an earlier `emu wireshark` has left it."""
+    """The file is unchanged since an earlier `emu wireshark`."""
     profile, *_ = install()
     text = (profile / "colorfilters").read_text()
     listed = profile / "installed-by-emu.json"
@@ -43,8 +44,8 @@ def test_an_earlier_version_of_a_file_is_replaced() -> None:
     assert (profile / "colorfilters").read_text() == text
 
 
-def test_what_the_user_has_changed_stays() -> None:
-    """Neither replaced nor removed, and neither are files that we never had."""
+def test_files_changed_by_the_user_stay() -> None:
+    """They are neither replaced nor removed, and neither are the user's own files."""
     profile, *_ = install()
     (profile / "preferences").write_text("mine")
     (profile / "decode_as_entries").write_text("mine")
@@ -54,8 +55,8 @@ def test_what_the_user_has_changed_stays() -> None:
     assert (profile / "decode_as_entries").read_text() == "mine"
 
 
-def test_a_profile_that_was_there_before_stays(home: Path) -> None:
-    """A user may have called theirs `emu`, too."""
+def test_an_existing_profile_stays(home: Path) -> None:
+    """A user may have a profile named `emu`."""
     own = home / "config/wireshark/profiles/emu"
     own.mkdir(parents=True)
     (own / "preferences").write_text("mine")
@@ -68,7 +69,7 @@ def test_a_profile_that_was_there_before_stays(home: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["file", "symlink"])
 def test_a_foreign_extcap_stays(kind: str, home: Path) -> None:
-    """It is named, and nothing is installed or removed."""
+    """The error names it, and nothing is installed or removed."""
     program = home / "extcap/emu"
     program.parent.mkdir()
     (home / "mine").write_text("mine")
