@@ -1,4 +1,4 @@
-"""Verbs and options as far as they need no lab."""
+"""Verbs and options that need no lab."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ TCP = str(ROOT / "topologies" / "tcp-baseline.emu.yml")
 BROKEN = str(Path(__file__).parents[1] / "spec" / "errors" / "kinds.emu.yml")
 
 
-def test_a_valid_spec_is_told_by_what_it_makes() -> None:
-    """One line for people."""
+def test_validate_summarises_a_valid_spec() -> None:
+    """The summary is one line of text."""
     result = CliRunner().invoke(validate, [INCAST])
     assert result.exit_code == 0
     assert result.stdout.endswith(
@@ -36,23 +36,23 @@ def test_a_valid_spec_is_told_by_what_it_makes() -> None:
 
 
 def test_json_is_one_document() -> None:
-    """For programs, with a setting applied."""
+    """`--set` applies to it as well."""
     result = CliRunner().invoke(validate, [INCAST, "--json", "--set", "traffic.victim.size=2MB"])
     document = json.loads(result.stdout)
     assert document["schema"] == "emu.validate/1"
     assert (document["ok"], document["flows"], document["bytes"]) == (True, 8, 16_000_000)
 
 
-def test_findings_are_raised_for_the_command_line_to_tell() -> None:
-    """The findings are the error's text, and its exit code is 2."""
+def test_findings_are_the_text_of_a_spec_error() -> None:
+    """The main program prints the error and exits with 2."""
     result = CliRunner().invoke(validate, [BROKEN])
     assert isinstance(result.exception, SpecError)
     assert "topology.kind: 'leaf-spin' is not known" in str(result.exception)
     assert result.stdout == ""
 
 
-def test_findings_in_json() -> None:
-    """With --json they are on stdout as well."""
+def test_json_also_holds_the_findings() -> None:
+    """The findings are also those of the error."""
     result = CliRunner().invoke(validate, [BROKEN, "--json"])
     assert isinstance(result.exception, SpecError)
     document = json.loads(result.stdout)
@@ -60,8 +60,8 @@ def test_findings_in_json() -> None:
     assert document["findings"] == result.exception.findings
 
 
-def test_the_schema_is_printed() -> None:
-    """What an editor is told to use."""
+def test_schema_prints_the_json_schema() -> None:
+    """Editors use this schema."""
     result = CliRunner().invoke(schema)
     assert result.exit_code == 0
     assert "hosts_per_leaf" in json.loads(result.stdout)["$defs"]["LeafSpine"]["properties"]
@@ -73,8 +73,8 @@ def test_flows_of_tcp_count_like_others() -> None:
         assert "3 flows, 6 MB in all; variants roce, tcp, ib, ipoib" in result.stdout
 
 
-def test_the_virtual_clock_refuses_tcp_before_anything_runs(tmp_path: Path) -> None:
-    """A kernel's time is real. Of a comparison not even the first variant is run."""
+def test_the_virtual_clock_refuses_tcp_before_any_run(tmp_path: Path) -> None:
+    """The kernel's TCP runs in real time. Not even the first variant of a comparison is run."""
     words = [TCP, "--clock", "virtual", "--out", str(tmp_path)]
     both = ["--clocks", *words[:1], *words[3:]]
     for verb, line in (
@@ -92,15 +92,15 @@ def test_the_virtual_clock_refuses_tcp_before_anything_runs(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("ranks", ["0", "-1"])
-def test_an_mpi_program_has_a_rank(ranks: str) -> None:
-    """Whether there is a lab or not."""
+def test_mpirun_needs_at_least_one_rank(ranks: str) -> None:
+    """The check needs no lab."""
     ended = CliRunner().invoke(cli, ["mpirun", "-n", ranks, "--", "true"])
     assert ended.exit_code == ExitCode.USAGE
     assert f"Invalid value for '-n': {ranks} is not in the range" in ended.output
 
 
-def test_both_clocks_are_not_one() -> None:
-    """--clocks takes no clock; what the environment would have for others does not count."""
+def test_clocks_excludes_clock() -> None:
+    """The error names both options."""
     words = [PAIR, "--clocks", "--clock", "virtual"]
     error = CliRunner().invoke(compare, words).exception
     assert isinstance(error, UsageError)
@@ -108,10 +108,13 @@ def test_both_clocks_are_not_one() -> None:
 
 
 @pytest.mark.parametrize(("seeds", "folders"), [(1, ["pair"]), (2, ["pair/seed-1", "pair/seed-2"])])
-def test_both_clocks_leave_every_run_in_its_folder(
+def test_clocks_writes_every_run_to_its_folder(
     seeds: int, folders: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By clock, by name, and by seed where there are several."""
+    """Folders are named by clock, variant and, with several, seed.
+
+    EMU_COMPARE_CLOCK has no effect.
+    """
     monkeypatch.setattr(
         "emu.cli.compare.record",
         lambda name, spec, _, out, **options: record(name, spec, VirtualRunner(), out, **options),
@@ -126,7 +129,7 @@ def test_both_clocks_leave_every_run_in_its_folder(
 
 
 def test_the_page_of_commands_names_every_verb() -> None:
-    """And no verb that there is not; a cell may name several: `emu up SPEC`, `down`, ..."""
+    """It names no other verbs. A cell may have several: `emu up SPEC`, `down`, ..."""
     text = (ROOT / "docs/guide/commands.md").read_text()
     told = {verb for verb in VERBS if re.search(rf"`emu {verb}\b|, `{verb}`", text)}
     assert told == {*VERBS} - {"mn"}
@@ -149,10 +152,10 @@ compare: {one: {}, other: {}}
         (["unfinished=allow", "compare.one={verify: [{completed: all}]}"], 1),
     ],
 )
-def test_a_comparison_fails_when_a_variant_does_not_finish(
+def test_an_unfinished_variant_fails_a_comparison(
     settings: list[str], code: int, tmp_path: Path
 ) -> None:
-    """Unless its spec allows for that, and asks for no completion itself."""
+    """The spec may allow unfinished flows if it has no check of completion."""
     spec = tmp_path / "cut.emu.yml"
     spec.write_text(CUT_SHORT)
     words = [str(spec), "--clock", "virtual", "--out", str(tmp_path / "out")]

@@ -1,4 +1,4 @@
-"""Files that specs and commands name: devices, pipes and endless files are refused at once."""
+"""Input files: devices, pipes and endless files are refused at once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def device(folder: Path) -> Path:
 
 
 def endless(folder: Path) -> Path:
-    """Longer than any limit, though it takes no room."""
+    """A sparse file that is longer than any limit."""
     with (folder / "job.0.et").open("wb") as file:
         file.truncate(1 << 40)
     return folder / "job.0.et"
@@ -75,10 +75,10 @@ READERS = [load_spec, load_goal, load_chakra, load_groups, import_topology, read
 
 @pytest.mark.parametrize("make", [fifo, named_socket, device])
 @pytest.mark.parametrize("read", READERS)
-def test_what_is_no_regular_file_is_refused_at_once(
+def test_special_files_are_refused_at_once(
     read: Callable[[Path], object], make: Callable[[Path], Path], tmp_path: Path
 ) -> None:
-    """No reader waits for a writer, and none reads a device until the memory is full."""
+    """No reader waits for a writer or reads a device until memory runs out."""
     with pytest.raises((SpecError, UsageError, CaptureError)) as refused:
         read(make(tmp_path))
     assert any(
@@ -88,21 +88,21 @@ def test_what_is_no_regular_file_is_refused_at_once(
 
 @pytest.mark.parametrize("read", READERS[:-1])
 def test_a_file_over_the_limit_is_refused(read: Callable[[Path], object], tmp_path: Path) -> None:
-    """The limit is in the message. Captures have none: they are read a frame at a time."""
+    """The error gives the limit. Captures have none, because they are read frame by frame."""
     with pytest.raises((SpecError, UsageError), match=r"is longer than \d+ bytes") as refused:
         read(endless(tmp_path))
     assert "name it as seen" not in str(refused.value)  # it was found
 
 
-def test_results_of_what_is_no_folder_are_refused(tmp_path: Path) -> None:
-    """A folder without specs is told as that."""
+def test_results_needs_a_folder(tmp_path: Path) -> None:
+    """The error says that the path is no folder."""
     result = CliRunner().invoke(results, [str(fifo(tmp_path))])
     assert isinstance(result.exception, UsageError)
     assert str(result.exception).endswith("job.0.et: is no folder; name one that has specs")
 
 
-def test_a_finding_shows_nothing_of_the_file(tmp_path: Path) -> None:
-    """A spec from elsewhere may name a file that its author must not read."""
+def test_a_finding_does_not_quote_the_file(tmp_path: Path) -> None:
+    """A spec from another author may name a file that the author must not read."""
     secret = tmp_path / "shadow"
     for text in ("root:$6$secret:19000:0:99999:7:::\n", "num_ranks 1\nrank 0 {\n$6$secret\n}\n"):
         secret.write_text(text)

@@ -1,4 +1,4 @@
-"""What a command imports: it decides how long a user waits before anything happens."""
+"""Imports of a command, which decide how long a user waits for its start."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ print(json.dumps(sorted(sys.modules)))
 
 
 def modules_after(*words: str) -> set[str]:
-    """All modules that are there once a command line has been carried out."""
+    """All modules that are loaded after a command line has been carried out."""
     command = [sys.executable, "-c", _RUN, *words]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
     return set(json.loads(done.stdout.splitlines()[-1]))
@@ -46,7 +46,10 @@ def test_help_imports_no_verb() -> None:
 
 
 def test_help_lists_every_verb() -> None:
-    """A file in emu/cli that has a `command` is a verb; `emu mn` is for Mininet's scripts alone."""
+    """A file in emu/cli with a `command` is a verb.
+
+    `emu mn` is hidden, as it is for Mininet's scripts.
+    """
     folder = Path(emu.cli.__path__[0])
     with_command = {
         file.stem for file in folder.glob("*.py") if "\ndef command(" in file.read_text()
@@ -66,7 +69,7 @@ def test_a_verb_runs_its_own_command(verb: str) -> None:
 
 
 def test_validate_imports_no_more_than_it_needs() -> None:
-    """Neither charts nor graph algorithms, nor what runs a spec."""
+    """It imports neither charts nor graph algorithms nor runners."""
     modules = modules_after("validate", INCAST)
     assert not modules & {"networkx", "jinja2", "rich", "scapy", "mininet"}
     assert not {name for name in modules if name.startswith(("emu.lab", "emu.report"))}

@@ -1,4 +1,4 @@
-"""`emu` where its output is closed, full or not read, and where the shell sets limits."""
+"""`emu` with output that is closed, full or unread, and with the shell's limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLOSED = "standard output: it is closed; what was printed is not whole\n"
 
 
 def _emu(line: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    """Runs a shell's line, in which EMU is the command."""
+    """The result of a shell line in which EMU is the command."""
     line = line.replace("EMU", f"{sys.executable} -m emu.cli.main")
     environment = os.environ | {"PYTHONPATH": str(ROOT), "XDG_RUNTIME_DIR": str(tmp_path)}
     return subprocess.run(
@@ -44,16 +44,16 @@ def _emu(line: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("redirection", "says"), [(">/dev/full", FULL), ("| true", GONE), (">&-", CLOSED)]
 )
-def test_output_that_nobody_takes_is_told(
+def test_closed_or_full_output_is_reported(
     verb: str, redirection: str, says: str, tmp_path: Path
 ) -> None:
-    """Exit code 4 and one line, whether a page or a word was to be printed."""
+    """The exit code is 4, with one line, for long and short output."""
     done = _emu(f"EMU {verb} {redirection}", tmp_path)
     assert (done.returncode, done.stderr) == (4, says)
 
 
-def test_a_run_that_cannot_print_is_told(tmp_path: Path) -> None:
-    """Its tables are printed by a library of others."""
+def test_a_run_without_output_is_reported(tmp_path: Path) -> None:
+    """The rich library prints the tables of a run."""
     run = f"EMU run {PAIR} --clock virtual --out {tmp_path}/out"
     for redirection, says in ((">/dev/full", FULL), (">&-", CLOSED)):
         done = _emu(f"{run} {redirection}", tmp_path)
@@ -62,8 +62,8 @@ def test_a_run_that_cannot_print_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_output_that_does_not_block_is_waited_for(stream: str, tmp_path: Path) -> None:
-    """A pipe that is full, which somebody else has set so: all that is said comes through."""
+def test_nonblocking_output_is_written_completely(stream: str, tmp_path: Path) -> None:
+    """Another process has set the full pipe to non-blocking mode."""
     program = "from emu.streams import guard_streams; guard_streams(); import sys; "
     program += f"print('x' * {_MANY}, file=sys.{stream}, flush=True)"
     reading, writing = os.pipe()
@@ -80,15 +80,15 @@ def test_output_that_does_not_block_is_waited_for(stream: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&-", "<&- 2>&-"])
-def test_nobody_to_tell_errors_to_changes_nothing(redirection: str, tmp_path: Path) -> None:
-    """The exit code stays, and what is printed."""
+def test_closed_stderr_changes_nothing(redirection: str, tmp_path: Path) -> None:
+    """The exit code and the output stay the same."""
     assert _emu(f"EMU status {redirection}", tmp_path).returncode == 0
     wrong = _emu(f"EMU down {redirection}", tmp_path)
     assert (wrong.returncode, wrong.stdout) == (2, "")
 
 
-def test_a_file_is_not_taken_for_closed_output(tmp_path: Path) -> None:
-    """The first file that is opened would get the number of standard output."""
+def test_no_file_takes_the_number_of_closed_stdout(tmp_path: Path) -> None:
+    """The first opened file would otherwise get descriptor 1."""
     done = _emu(f"EMU run {PAIR} --clock virtual --out out --json >&-", tmp_path)
     assert done.returncode == 4
     assert (tmp_path / "out/summary.json").read_text().startswith("{")
@@ -96,7 +96,7 @@ def test_a_file_is_not_taken_for_closed_output(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit", ["-v 60000", "-v 150000", "-v 200000"])
 def test_a_limit_on_memory_is_named(limit: str, tmp_path: Path) -> None:
-    """Where libraries in C and Rust get no memory, they end the process by themselves."""
+    """Libraries in C and Rust end the process when they get no memory."""
     done = _emu(f"ulimit {limit}; EMU validate {PAIR}", tmp_path)
     kib = f"{int(limit.split()[1]):,}"
     assert done.returncode == 3
@@ -111,22 +111,22 @@ def test_a_limit_on_memory_is_named(limit: str, tmp_path: Path) -> None:
         (1, "a file would become too large: this process may write files of 1 KiB; "),
     ],
 )
-def test_a_limit_on_the_size_of_files_is_named(kib: int, says: str, tmp_path: Path) -> None:
-    """A traceback would end with 1, which means that a check has failed."""
+def test_a_limit_on_file_size_is_named(kib: int, says: str, tmp_path: Path) -> None:
+    """A traceback would exit with 1, which means a failed check."""
     done = _emu(f"ulimit -f {kib}; EMU run {PAIR} --quiet --clock virtual --out out", tmp_path)
     assert (done.returncode, done.stderr.splitlines()[:-1]) == (3, [])
     assert done.stderr.startswith(says)
 
 
-def test_a_fault_of_ours_does_not_look_like_a_failed_check() -> None:
-    """Exit code 1 is that of a check; the traceback is shown nevertheless."""
+def test_an_internal_error_does_not_exit_with_1() -> None:
+    """Exit code 1 means a failed check. The traceback is printed."""
     program = "from emu.cli import main; main.cli.main = lambda **_: 1 // 0; main.main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 4
     assert "ZeroDivisionError: integer division or modulo by zero\nthis is a fault" in done.stderr
 
 
-def test_a_limit_on_files_is_named_before_a_lab_is_built(tmp_path: Path) -> None:
+def test_a_limit_on_open_files_is_named_first(tmp_path: Path) -> None:
     """Open vSwitch would wait for ever."""
     run = f"EMU run {PAIR} --set slowdown=8000 --out {tmp_path}/out"
     done = _emu(f"ulimit -n 20; {run}", tmp_path)
@@ -134,7 +134,7 @@ def test_a_limit_on_files_is_named_before_a_lab_is_built(tmp_path: Path) -> None
     assert done.stderr.startswith("a process may open 20 files here, and this lab needs 64;")
 
 
-def test_a_soft_limit_on_files_is_raised_as_far_as_needed() -> None:
+def test_a_soft_limit_on_files_is_raised_as_needed() -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, before[1]))
@@ -158,8 +158,9 @@ def test_a_soft_limit_on_files_is_raised_as_far_as_needed() -> None:
         (FileNotFoundError(errno.ENOENT, "No usable temporary directory found in []"), "there is"),
     ],
 )
-def test_what_the_machine_lacks_is_named(error: Exception, says: str) -> None:
-    """Also when another error came of it; in a lab it reaches the user as it is."""
+def test_missing_resources_are_named(error: Exception, says: str) -> None:
+    """The resource is named even if another error followed, and the
+    error crosses a lab unchanged."""
     found = lacking(error)
     assert isinstance(found, HostError)
     assert str(found).startswith(says)
@@ -172,12 +173,12 @@ def test_what_the_machine_lacks_is_named(error: Exception, says: str) -> None:
 @pytest.mark.parametrize(
     "error", [OSError(errno.ENOENT, "x"), BlockingIOError(errno.EAGAIN, "x"), ValueError("x")]
 )
-def test_other_errors_are_not_taken_for_a_lack(error: Exception) -> None:
+def test_other_errors_are_no_missing_resource(error: Exception) -> None:
     assert lacking(error) is None
 
 
-def test_files_that_the_kernel_drops_on_the_way_are_noticed() -> None:
-    """A process at its limit would else wait for what has been lost."""
+def test_files_lost_on_a_channel_raise_an_error() -> None:
+    """The receiver is at its limit of open files and would otherwise wait for ever."""
     near, far = channel_pair()
     sender = Channel(far)
     before = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,4 +1,4 @@
-"""`emu compare` and `emu results` that are stopped keep what is finished."""
+"""Stopped `emu compare` and `emu results` keep finished runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIVE = ["roce-lossy", "roce-pfc", "roce-dcqcn", "roce-mistuned", "ib"]
 
 
 def stopped_at(run: int, by: BaseException) -> Callable[..., Any]:
-    """What makes runs, until the given one."""
+    """A replacement for `record` that raises `by` at the given run."""
     made: list[str] = []
 
     def record_until(name: str, *args: Any, **options: Any) -> Any:
@@ -44,7 +44,7 @@ def compared(out: Path, monkeypatch: pytest.MonkeyPatch, run: int, by: BaseExcep
 def test_a_stopped_comparison_keeps_finished_variants(
     by: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the table, the document, the page and the folders; and it says what is missing."""
+    """They are in table, document, page and folders, which also name the missing ones."""
     result = compared(tmp_path, monkeypatch, 2, by)
     document = json.loads(result.stdout)
     assert list(document["runs"]) == FIVE[:2]
@@ -61,7 +61,7 @@ def test_a_stopped_comparison_keeps_finished_variants(
 
 
 def test_sigterm_keeps_finished_variants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Ctrl-C does; afterwards SIGTERM means again what it did."""
+    """SIGTERM acts like Ctrl-C, and its handler is restored afterwards."""
 
     def terminated(name: str, *args: Any, **options: Any) -> Any:
         if name == FIVE[1]:
@@ -89,9 +89,7 @@ def test_a_comparison_stopped_at_once_writes_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_stopped_results_are_shown_and_no_page_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stopped_results_write_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "specs"
     folder.mkdir()
     for name in ("marking-curve", "qps-over-uplinks"):
@@ -106,6 +104,6 @@ def test_stopped_results_are_shown_and_no_page_written(
     assert len(list((tmp_path / "out").glob("*/*/*/summary.json"))) == 1
 
 
-def test_quiet_says_nothing_of_progress(tmp_path: Path) -> None:
+def test_quiet_prints_no_progress(tmp_path: Path) -> None:
     words = [INCAST, "--clock", "virtual", "--json", "--quiet", "--out", str(tmp_path)]
     assert "wall" not in CliRunner().invoke(compare.command, words).stderr
