@@ -1,4 +1,4 @@
-"""What all tests share: repeatable random inputs, a choice of the compiled core."""
+"""Settings for all tests: repeatable random inputs, and the choice of the compiled core."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _load_core(folder: Path) -> None:
-    """Makes the module in `folder` the one that `import emu._core` finds."""
+    """Make the module in `folder` the one that `import emu._core` finds."""
     import emu
 
     (path,) = folder.glob("_core.*.so")

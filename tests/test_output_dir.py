@@ -1,4 +1,4 @@
-"""Output files: what others have put in their place is neither followed nor written into."""
+"""Output files: links and files of other users are neither followed nor overwritten."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def _foreign_link(path: Path, target: Path) -> None:
     os.lchown(path, NOBODY, NOBODY)
 
 
-def test_a_file_is_written_anew_beside_its_place(tmp_path: Path) -> None:
-    """Another name of the old file keeps what it had."""
+def test_a_file_is_replaced_and_not_overwritten(tmp_path: Path) -> None:
+    """A hard link to the old file keeps the old content."""
     path, other = tmp_path / "summary.json", tmp_path / "other"
     other.write_text("kept")
     os.link(other, path)
@@ -48,8 +48,8 @@ def test_a_file_is_written_anew_beside_its_place(tmp_path: Path) -> None:
     assert sorted(one.name for one in tmp_path.iterdir()) == ["other", "summary.json"]
 
 
-def test_a_file_that_failed_leaves_what_was_there(tmp_path: Path) -> None:
-    """And nothing beside it."""
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
+    """No other file is left."""
     path = tmp_path / "summary.json"
     path.write_text("kept")
     with suppress(KeyboardInterrupt), new_file(path) as stream:
@@ -60,7 +60,7 @@ def test_a_file_that_failed_leaves_what_was_there(tmp_path: Path) -> None:
 
 
 def test_a_capture_can_be_read_while_it_is_written(tmp_path: Path) -> None:
-    """It has its place from the start, and keeps what it has when its writer fails."""
+    """The file is in place from the start and keeps its content if the writer fails."""
     path = tmp_path / "h1.pcapng"
     with suppress(KeyboardInterrupt), new_file(path, at_once=True) as stream:
         stream.write(b"frames")
@@ -81,10 +81,13 @@ def test_the_mode_of_a_new_file_follows_the_umask(tmp_path: Path) -> None:
 
 @needs_root
 @pytest.mark.parametrize("write", [write_text, lambda path, _: make_folder(path)])
-def test_a_link_of_somebody_else_is_not_followed(
+def test_a_link_of_another_user_is_not_followed(
     write: Callable[[Path, str], None], tmp_path: Path
 ) -> None:
-    """In the place of the file, of its folder, or of a folder above; where it leads stays."""
+    """The link is in place of the file, its folder or a folder above.
+
+    Its target stays unchanged.
+    """
     victim = tmp_path / "home"
     victim.mkdir()
     (victim / "file").write_text("kept")
@@ -99,15 +102,15 @@ def test_a_link_of_somebody_else_is_not_followed(
 
 @needs_root
 def test_a_foreign_link_is_refused_before_a_run(tmp_path: Path) -> None:
-    """Nobody waits for results that cannot be written."""
+    """The results of the run would be lost."""
     _foreign_link(tmp_path / "out", tmp_path)
     for act in (check_links, refuse_unwritable):
         with pytest.raises(EmuError, match="out is a symbolic link of the user"):
             act(tmp_path / "out" / "incast")
 
 
-def test_links_of_ones_own_are_followed(tmp_path: Path) -> None:
-    """`out` may be on a larger disk, and a file elsewhere, too."""
+def test_the_users_own_links_are_followed(tmp_path: Path) -> None:
+    """`out` may be a link to a larger disk, and a file may be a link as well."""
     (tmp_path / "disk").mkdir()
     (tmp_path / "out").symlink_to("disk")
     (tmp_path / "disk" / "latest").symlink_to("../file")
@@ -119,7 +122,7 @@ def test_links_of_ones_own_are_followed(tmp_path: Path) -> None:
     assert (tmp_path / "disk" / "latest").is_symlink()
 
 
-def test_links_that_lead_in_a_circle_are_an_error(tmp_path: Path) -> None:
+def test_circular_links_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     for path in (tmp_path / "a", tmp_path / "a" / "file"):
@@ -127,8 +130,8 @@ def test_links_that_lead_in_a_circle_are_an_error(tmp_path: Path) -> None:
             write_text(path, "x")
 
 
-def test_devices_and_pipes_are_written_to_as_they_are(tmp_path: Path) -> None:
-    """They are still there afterwards."""
+def test_devices_and_pipes_are_not_replaced(tmp_path: Path) -> None:
+    """Output goes into them."""
     write_text(Path("/dev/null"), "nothing")
     assert Path("/dev/null").is_char_device()
     pipe = tmp_path / "pipe"
@@ -143,7 +146,7 @@ def test_devices_and_pipes_are_written_to_as_they_are(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_a_pipe_of_somebody_else_gets_nothing(tmp_path: Path) -> None:
+def test_a_pipe_of_another_user_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     os.chown(tmp_path / "pipe", NOBODY, NOBODY)
     with pytest.raises(EmuError, match=f"it belongs to the user {NOBODY}"):
@@ -158,7 +161,7 @@ def test_a_folder_in_the_place_of_a_file_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("through", ["pipe", "file"])
 def test_standard_output_can_be_named_as_a_file(through: str, tmp_path: Path) -> None:
-    """By `/dev/stdout`, whatever is behind it."""
+    """`/dev/stdout` may be a pipe or a file."""
     program = "import sys; from pathlib import Path; from emu.output_dir import write_text; "
     program += "write_text(Path('/dev/stdout'), 'told')"
     command = [sys.executable, "-c", program]
@@ -184,8 +187,8 @@ print("after")
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
 @pytest.mark.parametrize(("mode", "kept"), [("ab", "log\n"), ("wb", "")])
-def test_what_standard_output_has_is_kept(name: str, mode: str, kept: str, tmp_path: Path) -> None:
-    """`--junit /dev/stdout >> log`, and `> log`: all is there, in the order of what was said."""
+def test_earlier_standard_output_is_kept(name: str, mode: str, kept: str, tmp_path: Path) -> None:
+    """With `--junit /dev/stdout >> log` or `> log`, the log has all output in order."""
     log = tmp_path / "log"
     log.write_text("log\n")
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -195,8 +198,8 @@ def test_what_standard_output_has_is_kept(name: str, mode: str, kept: str, tmp_p
     assert log.read_text() == f"{kept}before\ntold\nafter\n"
 
 
-def test_an_open_file_of_another_process_is_not_overwritten(tmp_path: Path) -> None:
-    """What it has stays, and what is written comes after it."""
+def test_open_files_of_other_processes_are_appended_to(tmp_path: Path) -> None:
+    """The old content stays."""
     log = tmp_path / "log"
     log.write_text("log\n")
     with log.open("rb") as file, subprocess.Popen(["sleep", "60"], stdin=file) as holder:
@@ -205,8 +208,8 @@ def test_an_open_file_of_another_process_is_not_overwritten(tmp_path: Path) -> N
     assert log.read_text() == "log\ntold\n"
 
 
-def test_standard_output_is_no_file_to_be_made(tmp_path: Path) -> None:
-    """A user who may make nothing in /dev may write to what is there."""
+def test_standard_output_is_written_as_it_is(tmp_path: Path) -> None:
+    """Users who may not create files in /dev may write to those that exist."""
     assert is_written_as_it_is(Path("/dev/stdout"))
     assert is_written_as_it_is(Path("/dev/null"))
     for path in (tmp_path / "new", tmp_path / "no" / "new", Path(__file__)):
@@ -222,7 +225,7 @@ _WRITE += "write_text(Path(sys.argv[1]), 'told')"
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Where everybody may go, as in /tmp."""
+    """A folder that every user may write to, like /tmp."""
     folder = Path(mkdtemp())
     folder.chmod(0o1777)
     yield folder
@@ -230,7 +233,7 @@ def open_folder() -> Iterator[Path]:
 
 
 def _write_in_a_lab(path: Path | str) -> subprocess.CompletedProcess[str]:
-    """As an ordinary user who is root in a user namespace of their own."""
+    """The result of a write by an ordinary user who is root in a user namespace."""
     user = ("setpriv", f"--reuid={_SOMEBODY}", f"--regid={_SOMEBODY}", "--clear-groups")
     return subprocess.run(
         [*user, "unshare", "--user", "--map-root-user", sys.executable, "-c", _WRITE, str(path)],
@@ -242,8 +245,9 @@ def _write_in_a_lab(path: Path | str) -> subprocess.CompletedProcess[str]:
 
 @needs_root
 @needs_python_for_all
-def test_what_is_roots_is_roots_in_an_ordinary_users_lab(open_folder: Path) -> None:
-    """There nobody's number says so: devices, links of the system, and folders behind them."""
+def test_roots_links_are_followed_in_a_users_lab(open_folder: Path) -> None:
+    """In the user namespace, root's files appear to belong to `nobody`:
+    devices and system links."""
     assert _write_in_a_lab("/dev/stdout").stdout == "told"
     assert _write_in_a_lab("/dev/null").returncode == 0
     own = open_folder / "own"
@@ -259,10 +263,10 @@ def test_what_is_roots_is_roots_in_an_ordinary_users_lab(open_folder: Path) -> N
 @needs_python_for_all
 @pytest.mark.parametrize("owner", [0, _SOMEBODY_ELSE])
 @pytest.mark.parametrize("place", ["", "folder"])
-def test_what_may_be_somebody_elses_stays_foreign_there(
+def test_ambiguous_owners_are_refused_in_a_users_lab(
     owner: int, place: str, open_folder: Path
 ) -> None:
-    """Where others may write, and in a folder of theirs there, it cannot be told from root's."""
+    """In a folder that others may write to, root's files look like those of other users."""
     folder = open_folder / place
     folder.mkdir(exist_ok=True)
     if place:

@@ -1,4 +1,4 @@
-"""`emu.pytest_plugin`, from the view of somebody who writes tests with it."""
+"""`emu.pytest_plugin`, as used by test authors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEAD = "import pytest\nfrom emu.testing import expect\n"
 
 @pytest.fixture
 def tests(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """A folder with a spec, where tests can be written and run."""
+    """A folder with a spec, in which the test writes and runs other tests."""
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     (pytester.path / "pair.emu.yml").write_text(SPEC)
@@ -39,13 +39,13 @@ def _run(tests: pytest.Pytester, body: str, *options: str) -> pytest.RunResult:
 
 
 def test_the_example_is_in_the_documentation() -> None:
-    """Word for word."""
+    """The text is the same."""
     assert EXAMPLE.read_text().strip() in (ROOT / "docs/guide/tests.md").read_text()
 
 
 @pytest.mark.parametrize("clock", ["virtual", "both"])
 def test_the_example_passes(tests: pytest.Pytester, clock: str) -> None:
-    """On the virtual clock, two at a time; then on both."""
+    """It runs on the virtual clock with two workers, and on both clocks."""
     if clock == "both":
         _need_labs()
     options = ("-n", "2") if clock == "virtual" else ("--emu-slowdown", "8000")
@@ -65,10 +65,10 @@ def test_too_fast(fabric):
 TOO_SLOW = "expected: goodput of flow at least 99 Gb/s; measured: * Gb/s"
 
 
-def test_a_threshold_that_is_wrong_fails_readably(
+def test_a_failed_threshold_has_a_readable_report(
     tests: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was expected and measured, before anything else; and everything is kept."""
+    """The expected and the measured value come first, and all files are kept."""
     monkeypatch.setenv("COLUMNS", "200")
     ran = _run(tests, TOO_FAST, "--emu-artifacts", "kept")
     ran.assert_outcomes(failed=1)
@@ -100,18 +100,18 @@ def test_a_threshold_that_is_wrong_fails_readably(
         (["--tb=native"], f"FAILED: {TOO_SLOW}"),
     ],
 )
-def test_the_reason_is_told_however_pytest_tells_failures(
+def test_every_traceback_style_shows_the_reason(
     tests: pytest.Pytester, options: list[str], told: str
 ) -> None:
-    """In one line, from another process, as Python does; and in JUnit XML."""
+    """The styles are one line, another process, and Python's own. JUnit XML has the reason, too."""
     ran = _run(tests, TOO_FAST, "--junitxml", "junit.xml", *options)
     ran.stdout.fnmatch_lines([told])
     (failure,) = ElementTree.parse(tests.path / "junit.xml").iter("failure")
     assert "expected: goodput of flow at least 99 Gb/s" in failure.get("message", "")
 
 
-def test_an_assertion_that_fails_is_told_first_as_well(tests: pytest.Pytester) -> None:
-    """And of several runs what each came to, in their order."""
+def test_a_failed_assertion_comes_first(tests: pytest.Pytester) -> None:
+    """The results of all runs follow in order."""
     body = (
         "@pytest.mark.fabric('pair.emu.yml')\n"
         "def test_two(fabric):\n"
@@ -126,10 +126,10 @@ def test_an_assertion_that_fails_is_told_first_as_well(tests: pytest.Pytester) -
 
 
 @pytest.mark.parametrize("every", ["", "all"])
-def test_a_clock_that_was_not_asked_for_is_a_skip_that_says_so(
+def test_an_unselected_clock_skips_with_the_reason(
     tests: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, every: str
 ) -> None:
-    """A failure where everything is required, as with what a machine lacks."""
+    """With EMU_REQUIRE=all the test fails, as for missing features."""
     monkeypatch.setenv("EMU_REQUIRE", every)
     body = "@pytest.mark.fabric('pair.emu.yml', clock='real')\ndef test_live(fabric): ...\n"
     ran = _run(tests, body, "-rs")
@@ -137,7 +137,7 @@ def test_a_clock_that_was_not_asked_for_is_a_skip_that_says_so(
     ran.stdout.fnmatch_lines(["*needs the real clock; add --emu-clock=real or --emu-clock=both*"])
 
 
-def test_a_clock_that_does_not_exist_is_a_mistake(tests: pytest.Pytester) -> None:
+def test_an_unknown_clock_is_an_error(tests: pytest.Pytester) -> None:
     body = "@pytest.mark.fabric('pair.emu.yml', clock='reel')\ndef test_live(fabric): ...\n"
     ran = _run(tests, body)
     ran.assert_outcomes(errors=1)
@@ -145,7 +145,7 @@ def test_a_clock_that_does_not_exist_is_a_mistake(tests: pytest.Pytester) -> Non
 
 
 @pytest.mark.parametrize("slowdown", ["0", "many"])
-def test_a_slowdown_that_cannot_be_is_refused(tests: pytest.Pytester, slowdown: str) -> None:
+def test_an_invalid_slowdown_is_refused(tests: pytest.Pytester, slowdown: str) -> None:
     ran = _run(tests, "def test_nothing(): ...\n", f"--emu-slowdown={slowdown}")
     assert ran.ret == pytest.ExitCode.USAGE_ERROR
     ran.stderr.fnmatch_lines([f"*--emu-slowdown: {slowdown} is no slowdown; write a number*"])
@@ -154,7 +154,7 @@ def test_a_slowdown_that_cannot_be_is_refused(tests: pytest.Pytester, slowdown: 
 def test_a_failed_tests_fabric_can_be_kept(
     tests: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Under the test's name, as the test had changed it, until somebody has seen enough."""
+    """The lab has the test's name and changes, and stays up until `emu down`."""
     _need_labs()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tests.path))
     body = (
@@ -172,7 +172,7 @@ def test_a_failed_tests_fabric_can_be_kept(
 
 
 def test_the_marker_changes_keys_of_the_spec(tests: pytest.Pytester) -> None:
-    """As a variant does; and a run changes more."""
+    """A marker acts like a variant, and a run may change more keys."""
     body = (
         "@pytest.mark.fabric('pair.emu.yml', hosts={'nic': {'mtu': 1024}})\n"
         "def test_packets(fabric):\n"
@@ -185,8 +185,8 @@ def test_the_marker_changes_keys_of_the_spec(tests: pytest.Pytester) -> None:
     _run(tests, body).assert_outcomes(passed=1)
 
 
-def test_a_mistake_in_the_marker_is_told_as_in_a_spec(tests: pytest.Pytester) -> None:
-    """With the nearest key, before anything runs."""
+def test_marker_errors_read_like_those_of_a_spec(tests: pytest.Pytester) -> None:
+    """The error suggests the nearest key before anything runs."""
     body = (
         "@pytest.mark.fabric('pair.emu.yml', switchez={'pfc': 'off'})\n"
         "def test_never(fabric): ...\n"
@@ -198,10 +198,10 @@ def test_a_mistake_in_the_marker_is_told_as_in_a_spec(tests: pytest.Pytester) ->
     ran.stdout.fnmatch_lines(["*which fabric? write @pytest.mark.fabric('FILE.emu.yml')*"])
 
 
-def test_what_a_machine_lacks_is_a_skip_that_names_it(
+def test_missing_features_skip_with_the_remedy(
     tests: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With how to get it; a failure where everything is required."""
+    """With EMU_REQUIRE=all the test fails."""
     body = "@pytest.mark.needs('OpenSM')\ndef test_subnet(): ...\n"
     tests.makeconftest(
         "from emu.lab import probe\n"
@@ -216,8 +216,11 @@ def test_what_a_machine_lacks_is_a_skip_that_names_it(
     assert _run(tests, body).parseoutcomes().keys() & {"errors", "failed"}
 
 
-def test_as_the_house_style_has_it(tests: pytest.Pytester) -> None:
-    """Nine hosts; a switch's key alone; senders and the list left out; the header says where."""
+def test_a_short_test_of_an_incast_passes(tests: pytest.Pytester) -> None:
+    """Switch keys stand alone, and senders and the list of traffic are left out.
+
+    The header names versions.
+    """
     (tests.path / "leaf-spine-2x4.emu.yml").write_text(
         "topology: {kind: leaf-spine, spines: 2, leaves: 3, hosts_per_leaf: 3}\n"
         "switches: {pfc: {priorities: [3], xoff: 48KB, xon: 32KB}, ecn: {}}\n"
@@ -274,8 +277,8 @@ def test_long(): ...
 """
 
 
-def test_the_other_fixtures_and_markers(tests: pytest.Pytester) -> None:
-    """A golden file is written when that is asked for; who is not root is told so, once for all."""
+def test_other_fixtures_and_markers_work(tests: pytest.Pytester) -> None:
+    """`--update-golden` writes golden files. The summary gives the reason of skips once."""
     tests.makeconftest("import os\nos.geteuid = lambda: 1000\n")
     ran = _run(tests, FIXTURES, "--strict-markers", "--emu-seed=5", "--update-golden")
     ran.assert_outcomes(passed=4, skipped=1)
@@ -286,7 +289,7 @@ def test_the_other_fixtures_and_markers(tests: pytest.Pytester) -> None:
     _run(tests, FIXTURES, "-k", "text").assert_outcomes(failed=1, deselected=4)
 
 
-def test_needs_of_something_unknown_is_a_mistake(tests: pytest.Pytester) -> None:
+def test_an_unknown_need_is_an_error(tests: pytest.Pytester) -> None:
     ran = _run(tests, "@pytest.mark.needs('openssm')\ndef test_subnet(): ...\n")
     ran.stdout.fnmatch_lines(["*needs('openssm'): `emu check` knows no such thing*"])
 

@@ -1,4 +1,4 @@
-"""`emu.testing`: what a test says of a fabric and of its runs."""
+"""`emu.testing`: runs of a fabric and statements about them."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def fabric(tmp_path: Path) -> Fabric:
     return Fabric(tmp_path / "pair.emu.yml", clock="virtual", out=tmp_path)
 
 
-def test_other_traffic_leaves_checks_of_the_old_behind(tmp_path: Path) -> None:
-    """A variant that never runs, and the spec's own checks, speak of flows that are gone."""
+def test_other_traffic_drops_the_checks_of_the_spec(tmp_path: Path) -> None:
+    """Checks of the spec and its variants refer to flows that no longer exist."""
     incast = Fabric(TOPOLOGIES / "incast.emu.yml", clock="virtual", out=tmp_path)
     run = incast.run(traffic=[pair("h5", "h1", size="16KB")])
     expect(run).completed()
     assert [flow.src for flow in run.recording.flows] == ["h5"]
 
 
-def test_checks_of_its_own_go_with_other_traffic(fabric: Fabric) -> None:
-    """They are judged; and without other traffic the spec's stay."""
+def test_other_traffic_may_have_its_own_checks(fabric: Fabric) -> None:
+    """Without other traffic the spec's checks stay."""
     check = {"goodput": {"flow": "other", "at_least": "99Gbit"}}
     run = fabric.run(traffic=[pair("h2", "h1", size="64KB", name="other")], verify=[check])
     assert [result.passed for result in run.facts.checks] == [False]
@@ -44,7 +44,7 @@ def test_checks_of_its_own_go_with_other_traffic(fabric: Fabric) -> None:
 
 
 def test_dotted_keys_change_a_spec_as_set_does(fabric: Fabric) -> None:
-    """One key, and what stands beside it stays; an entry of a list by its name or number."""
+    """One key changes and its neighbours stay. List entries are named or numbered."""
     run = fabric.run(
         ecn={"kmin": "20KB"},
         **{"switches.ecn.kmax": "90KB", "pfc.xoff": "40KB", "pfc.xon": "30KB"},
@@ -61,8 +61,8 @@ def test_dotted_keys_change_a_spec_as_set_does(fabric: Fabric) -> None:
         fabric.run(**{"traffic.flown.size": "32KB"})
 
 
-def test_a_mistake_is_told_by_its_key_alone(fabric: Fabric) -> None:
-    """No text was written that had lines or columns."""
+def test_errors_name_the_key_without_a_line(fabric: Fabric) -> None:
+    """The changes have no text with lines and columns."""
     with pytest.raises(SpecError) as caught:
         fabric.run(traffic=[pair("h1", "h9", size="64KB")])
     (told,) = caught.value.findings
@@ -73,7 +73,7 @@ def test_a_mistake_is_told_by_its_key_alone(fabric: Fabric) -> None:
     assert told.startswith("expect(run).goodput: verify.0.goodput.flow: there is no flow")
 
 
-def test_a_value_that_no_spec_can_have_is_refused(fabric: Fabric) -> None:
+def test_a_value_of_another_type_is_refused(fabric: Fabric) -> None:
     with pytest.raises(UsageError, match="is no value of a spec"):
         fabric.run(traffic={"h1", "h2"})
 
@@ -87,29 +87,27 @@ def test_a_value_that_no_spec_can_have_is_refused(fabric: Fabric) -> None:
         ("left:h2", "rx_prio3_pause", "there is no place left:h2; did you mean left:h1"),
     ],
 )
-def test_what_nobody_counts_is_not_nothing(
-    fabric: Fabric, where: str, name: str, told: str
-) -> None:
-    """A name with a slip in it must not make a test pass."""
+def test_an_unknown_counter_is_an_error(fabric: Fabric, where: str, name: str, told: str) -> None:
+    """A misspelt name must not make a test pass."""
     with pytest.raises(KeyError, match=told):
         fabric.run().counter(where, name)
 
 
-def test_what_nothing_used_counts_nothing(fabric: Fabric) -> None:
-    """A priority without packets; on InfiniBand a lane without any."""
+def test_an_unused_counter_is_zero(fabric: Fabric) -> None:
+    """A priority has no packets, and on InfiniBand a lane has none."""
     assert fabric.run().counter("left:h1", "rx_prio5_pause") == 0
     assert fabric.run(fabric="ib").counter("left:h1", "PortXmitWait_VL7") == 0
 
 
-def test_a_check_without_its_keys_names_is_refused(fabric: Fabric) -> None:
-    """What was said without a key would not be checked."""
+def test_positional_arguments_of_a_check_are_refused(fabric: Fabric) -> None:
+    """They would otherwise be ignored."""
     with pytest.raises(UsageError, match="which key of it is that"):
         expect(fabric.run()).goodput("flow", at_least="99Gbit")
 
 
 @pytest.mark.parametrize("to", ["h2", "left[0]", "all[-1]"])
-def test_an_incasts_senders_are_all_others_unless_given(tmp_path: Path, to: str) -> None:
-    """Hosts of the fabric as it is in that run, whatever the receiver is called by."""
+def test_an_incasts_default_senders_are_all_others(tmp_path: Path, to: str) -> None:
+    """They are hosts of the run's fabric, whatever the form of the receiver's name."""
     (tmp_path / "pair.emu.yml").write_text(SPEC)
     fabric = Fabric(tmp_path / "pair.emu.yml", clock="virtual", out=tmp_path)
     run = fabric.run(traffic=incast(to=to, size="4KB"), topology={"hosts_per_side": 3})
@@ -119,8 +117,8 @@ def test_an_incasts_senders_are_all_others_unless_given(tmp_path: Path, to: str)
     assert run.flows.completed == len(run.flows) == 5
 
 
-def test_keys_of_all_switches_may_stand_alone(fabric: Fabric) -> None:
-    """Beside others under `switches`; of those that another part has too it must be said whose."""
+def test_switch_keys_may_omit_the_section(fabric: Fabric) -> None:
+    """They may be beside `switches`. Keys that other sections have as well need the section."""
     spec = fabric.run(buffer="3MB", ecn={"kmin": "50KB"}, switches={"latency": "1us"}).facts.spec
     assert spec.switches.buffer_bytes == 3_000_000
     assert spec.switches.latency_ps == 1_000_000
@@ -131,14 +129,15 @@ def test_keys_of_all_switches_may_stand_alone(fabric: Fabric) -> None:
 
 
 def test_a_run_ends_after_its_duration(fabric: Fabric) -> None:
-    """Finished or not: 1 MB takes 80 us at 100 Gb/s."""
+    """1 MB takes 80 us at 100 Gb/s and is unfinished after 40 us."""
     run = fabric.run(traffic=pair("h1", "h2", size="1MB"), duration="40us")
     assert run.flows.completed == 0
     assert run.recording.series.time_ns[-1] == 40_000
 
 
-def test_what_happened_is_told_in_order(fabric: Fabric) -> None:
-    """A port that is paused for 20 us is held back for so long; flows begin and end."""
+def test_events_are_in_order_of_time(fabric: Fabric) -> None:
+    """Flows begin and end, and a pause of 20 us holds back a port for as
+    long as the samples show."""
     storm = {"pause-storm": {"host": "h2", "priority": 3}, "at": "0ns", "for": "20us"}
     run = fabric.run(faults=storm, switches={"pfc": {"priorities": [3]}})
     names = [event.event for event in run.events]
@@ -152,8 +151,8 @@ def test_what_happened_is_told_in_order(fabric: Fabric) -> None:
     assert held.values["ns"] == run.recording.series.paused_ns.max()
 
 
-def test_a_tolerance_tells_what_it_allows() -> None:
-    """At its edges it is still equal; the larger tolerance counts."""
+def test_a_tolerance_prints_its_range() -> None:
+    """Values at the edges are equal, and the larger tolerance counts."""
     assert within(100, rel=0.1) == 110
     assert within(100, rel=0.1, by=1) == 90.0
     assert within(100, rel=0.1, by=11) != 112
@@ -163,7 +162,7 @@ def test_a_tolerance_tells_what_it_allows() -> None:
 
 
 def _probability(least: int, most: int, trials: int, p: Fraction) -> Fraction:
-    """By adding up every case, exactly."""
+    """The exact probability, summed over all cases."""
     return sum(
         (math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(least, most + 1)),
         Fraction(0),
@@ -171,15 +170,15 @@ def _probability(least: int, most: int, trials: int, p: Fraction) -> Fraction:
 
 
 @pytest.mark.parametrize(("hits", "trials", "p"), [(0, 40, 0.125), (9, 40, 0.125), (300, 400, 0.5)])
-def test_chance_is_that_of_the_exact_test(hits: int, trials: int, p: float) -> None:
+def test_chance_equals_that_of_the_exact_test(hits: int, trials: int, p: float) -> None:
     low = _probability(0, hits, trials, Fraction(p))
     high = _probability(hits, trials, trials, Fraction(p))
     expected = min(1.0, 2 * float(min(low, high)))
     assert binomial(hits, trials, p).chance == pytest.approx(expected, rel=1e-9)
 
 
-def test_what_is_unlikely_is_false_and_says_so() -> None:
-    """20 % of 10,000 packets are marked, give or take 40; 2,300 are not by chance."""
+def test_unlikely_counts_are_false_with_a_reason() -> None:
+    """20 % of 10,000 marked packets are 2,000 with a deviation of 40, so 2,300 are not chance."""
     assert binomial(2_040, 10_000, 0.2)
     assert not binomial(2_300, 10_000, 0.2)
     assert not binomial(1_700, 10_000, 0.2)
@@ -191,21 +190,21 @@ def test_what_is_unlikely_is_false_and_says_so() -> None:
         binomial(11, 10, 0.5)
 
 
-def test_what_comes_in_time_is_waited_for(fabric: Fabric) -> None:
-    """In emulated time: the first byte of 64 KB cannot be there before the cables' delay."""
+def test_eventually_waits_for_the_condition(fabric: Fabric) -> None:
+    """The time is emulated. 64 KB take more than 5 us."""
     with fabric.stepped() as clock:
         eventually(lambda: clock.finished, within="20us", clock=clock)
         assert 5_000 < clock.now_ns < 20_000, "64 KB at 100 Gb/s take 5.1 us"
 
 
-def test_what_does_not_come_is_told_with_what_was_seen_last(fabric: Fabric) -> None:
+def test_eventually_fails_with_the_last_value(fabric: Fabric) -> None:
     with fabric.stepped() as clock:
         with pytest.raises(AssertionError, match=r"not within 1us .* at last it was 0"):
             eventually(lambda: clock.port("left:h1").paused.count(True), within="1us", clock=clock)
         assert clock.now_ns == 1_000
 
 
-def test_a_clock_that_does_not_exist_is_refused(tmp_path: Path) -> None:
-    """It must not be taken for the virtual one."""
+def test_an_unknown_clock_is_refused(tmp_path: Path) -> None:
+    """It must not be replaced by the virtual clock."""
     with pytest.raises(UsageError, match=r"there is no clock 'reel' \(did you mean 'real'\?\)"):
         Fabric(TOPOLOGIES / "pair.emu.yml", clock="reel", out=tmp_path)
