@@ -1,4 +1,4 @@
-r"""Builds and runs the self-tests of the C core.
+"""Builds and runs the self-tests of the C core.
 
 A self-test is a C program `*_test.c` of functions `TEST(name)`; it runs the one that is named on
 its command line.
@@ -40,7 +40,7 @@ def self_tests() -> list[SelfTest]:
 
 
 def build(variant: Variant) -> Path:
-    r"""Compiles every program; returns their folder.
+    """Compiles every program; returns their folder.
 
     Objects that are up to date stay, also those of an earlier session or of a parallel worker.
     """

@@ -1,8 +1,8 @@
-"""Times on an idle or plainly overloaded fabric, against arithmetic done by hand.
+"""Times on an idle or plainly overloaded fabric, compared with arithmetic done by hand.
 
-Frame sizes follow from the headers alone: a RoCEv2 WRITE packet of P bytes
-occupies P + 82 byte times on an Ethernet link, the first one 16 more for its
-RETH; on InfiniBand P + 26, likewise. A byte at 100 Gb/s lasts 80 ps.
+Frame sizes follow from the headers alone: a RoCEv2 WRITE packet of P bytes occupies P + 82 byte
+times on an Ethernet link, and the first one 16 more for its RETH; on InfiniBand it occupies P + 26,
+and again 16 more. A byte at 100 Gb/s lasts 80 ps.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ UPDATE = 6
 
 
 def packets(size: int, mtu: int, overhead: int) -> list[int]:
-    """Wire bytes of a WRITE's packets, payloads padded to 4 bytes."""
+    """Bytes on the wire of a WRITE's packets, payloads padded to 4 bytes."""
     payloads = [mtu] * (size // mtu) + ([size % mtu] if size % mtu or not size else [])
     wire = [-(-payload // 4) * 4 + overhead for payload in payloads]
     return [wire[0] + 16, *wire[1:]]
 
 
 def wait_for_credit_ps(fabric: str) -> int:
-    """On InfiniBand nothing leaves before the first credits have crossed the cable."""
+    """The time until the first credits have crossed the cable on InfiniBand, before which nothing
+    leaves."""
     return DELAY_PS + UPDATE * BYTE_PS if fabric == "ib" else 0
 
 
@@ -37,7 +38,7 @@ def wait_for_credit_ps(fabric: str) -> int:
 @pytest.mark.parametrize("switching", ["store-and-forward", "cut-through"])
 @pytest.mark.parametrize("links", [2, 3, 4])
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
-def test_a_message_on_an_idle_path_takes_the_sum_of_its_parts(
+def test_message_on_an_idle_path_takes_the_sum_of_its_parts(
     fabric: str, links: int, switching: str, size: int
 ) -> None:
     """h links: h delays, h - 1 switches that each wait for the first packet, all bytes once.
@@ -68,7 +69,7 @@ def test_a_message_on_an_idle_path_takes_the_sum_of_its_parts(
 
 @pytest.mark.parametrize("senders", [2, 3, 8, 32, 64])
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
-def test_a_lossless_incast_keeps_the_last_link_busy_to_the_end(fabric: str, senders: int) -> None:
+def test_lossless_incast_keeps_the_last_link_busy(fabric: str, senders: int) -> None:
     """n messages leave one link at its rate, from the first packet's arrival on: within 0.5 %.
 
     2·delay + latency + first packet + n · all packets of a message

@@ -1,7 +1,7 @@
 """Collectives on an idle fabric against closed forms, and their sums against numpy's.
 
-n ranks around one switch; a message of m bytes takes t(m) + a(m) (see `idle_star`), within 3 %,
-for acknowledgements of the other direction take turns with data.
+n ranks around one switch; a message of m bytes takes t(m) + a(m) (see `idle_star`). The tolerance
+is 3 %, because data share the line with acknowledgements of the other direction.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def took_ns(job: JobRecord) -> int:
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 5, 8, 16, 64])
-def test_a_ring_takes_its_steps_one_after_another(ranks: int) -> None:
+def test_ring_takes_its_steps_one_after_another(ranks: int) -> None:
     """2(n - 1)·(t(S/n) + a)."""
     piece = 16_384
     job = job_of(ranks, f"pattern: all-reduce, size: {piece * ranks}B")
@@ -76,7 +76,7 @@ def test_chunks_hide_the_latency_of_a_ring(chunks: int) -> None:
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 16, 64])
-def test_halving_and_doubling_pays_latency_only_a_few_times(ranks: int) -> None:
+def test_halving_and_doubling_pays_few_latencies(ranks: int) -> None:
     """2·log2(n)·a + 2(n - 1)/n·S/B, that is twice the messages of S/2, S/4, ..., S/n."""
     size = 8192 * ranks
     halves = [size >> step for step in range(1, int(log2(ranks)) + 1)]
@@ -85,7 +85,8 @@ def test_halving_and_doubling_pays_latency_only_a_few_times(ranks: int) -> None:
 
 
 def test_ranks_beyond_a_power_of_two_hand_over_first() -> None:
-    """Two more messages of all of the buffer, before and after, and whom they meet on the way."""
+    """Two more messages of the whole buffer, before and after, and the delay where they meet
+    others."""
     size = 262_144
     four, six = (
         took_ns(job_of(n, f"pattern: all-reduce, algorithm: halving-doubling, size: {size}B"))
@@ -95,7 +96,7 @@ def test_ranks_beyond_a_power_of_two_hand_over_first() -> None:
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3, 5])
-def test_a_tree_climbs_and_descends_level_by_level(levels: int) -> None:
+def test_tree_climbs_and_descends_level_by_level(levels: int) -> None:
     """Of 2^d - 1 ranks: 2(d - 1) levels, at each of which one link carries two messages."""
     size, ranks = 65_536, 2 ** (levels + 1) - 1
     job = job_of(ranks, f"pattern: all-reduce, algorithm: tree, size: {size}B")
@@ -104,7 +105,8 @@ def test_a_tree_climbs_and_descends_level_by_level(levels: int) -> None:
 
 
 def tree_took(algorithm: str, ranks: int, chunk: int, how: str) -> tuple[int, float, float]:
-    """How long an all-reduce of S took; S/B; and the first chunk's way up and down."""
+    """The duration of an all-reduce of S; S/B; and the time of the first chunk up and down the
+    tree."""
     size = 4_000_000
     entry = f"algorithm: {algorithm}, size: {size}B, chunk: {chunk}B"
     job = job_of(ranks, f"pattern: all-reduce, {entry}", "payload=elided", how)
@@ -119,21 +121,21 @@ def tree_took(algorithm: str, ranks: int, chunk: int, how: str) -> tuple[int, fl
 def test_trees_send_the_buffer_twice_or_thrice(
     ranks: int, algorithm: str, times: int, how: str
 ) -> None:
-    """3·S/B at the inner ranks of one tree, 2·S/B with two; 3 % more for senders that meet, and
-    the way of the first chunk. Sums that come down do not wait behind all that goes up."""
+    """3·S/B at the inner ranks of one tree, 2·S/B with two; 3 % more where senders share a link,
+    and the first chunk's way. Sums on their way down do not wait behind data on the way up."""
     took, once, first = tree_took(algorithm, ranks, 16_000, how)
     assert times * once < took < 1.03 * times * once + first
 
 
 @pytest.mark.parametrize("how", ["switches.pfc={xoff: 96KB}", "fabric=ib"])
-def test_chunks_too_large_for_the_buffers_hold_a_tree_up(how: str) -> None:
+def test_chunks_too_large_for_the_buffers_slow_a_tree(how: str) -> None:
     """Eight chunks of each neighbour do not fit into a port's buffer: head-of-line blocking."""
     took, once, first = tree_took("tree", 16, 64_000, how)
     assert 1.05 * 3 * once + first < took < 1.25 * 3 * once + first
 
 
 @pytest.mark.parametrize("ranks", [2, 8, 33])
-def test_a_broadcast_is_a_pipeline(ranks: int) -> None:
+def test_broadcast_is_a_pipeline(ranks: int) -> None:
     """(k + d - 1)·t(c) + d·a over d hops, of k chunks."""
     chunk, chunks, hops = 32_768, 32, ranks - 1
     job = job_of(ranks, f"pattern: broadcast, size: {chunks * chunk}B, chunk: {chunk}B")
@@ -143,8 +145,8 @@ def test_a_broadcast_is_a_pipeline(ranks: int) -> None:
 
 @pytest.mark.parametrize("piece", [4096, 16_384, 65_536, 262_144])
 @pytest.mark.parametrize("ranks", [2, 3, 4, 7, 8, 12, 16, 33, 64])
-def test_an_all_to_all_fills_every_link(ranks: int, piece: int) -> None:
-    """(n - 1)·t(S/n) + a: no packet waits for another rank's."""
+def test_all_to_all_fills_every_link(ranks: int, piece: int) -> None:
+    """(n - 1)·t(S/n) + a: no packet waits for a packet of another rank."""
     job = job_of(ranks, f"pattern: alltoall, size: {piece * ranks}B", "payload=elided")
     expected = (ranks - 1) * wire_ns(piece) + latency_ns(piece)
     assert took_ns(job) == pytest.approx(expected, rel=0.03)
@@ -161,7 +163,8 @@ def test_an_all_to_all_fills_every_link(ranks: int, piece: int) -> None:
     ],
 )
 def test_bus_bandwidth_is_that_of_nccl_tests(pattern: str, factor: float) -> None:
-    """busbw = S/t · what each rank sends of S; near the line's rate when chunks hide latency."""
+    """busbw = S/t times the share of S that each rank sends; near the line rate when chunks hide
+    latency."""
     job = job_of(8, f"pattern: {pattern}, size: 4MB, chunk: 16KB", "payload=elided")
     assert job.wrong is None, "nobody looked"
     algbw = 4_000_000 / (took_ns(job) * 1e-9)
@@ -172,8 +175,8 @@ def test_bus_bandwidth_is_that_of_nccl_tests(pattern: str, factor: float) -> Non
 
 @pytest.mark.parametrize("recovery", ["go-back-n", "selective-repeat"])
 @pytest.mark.parametrize("algorithm", ["ring", "double-tree", "halving-doubling"])
-def test_sums_are_right_whatever_is_lost(algorithm: str, recovery: str) -> None:
-    """Every hundredth packet at one cable; what is sent twice is added once."""
+def test_sums_are_correct_under_loss(algorithm: str, recovery: str) -> None:
+    """One cable loses every hundredth packet; a retransmitted summand is added once."""
     job = job_of(
         6,
         f"pattern: all-reduce, algorithm: {algorithm}, size: 1MB, chunk: 20KB",
@@ -184,8 +187,8 @@ def test_sums_are_right_whatever_is_lost(algorithm: str, recovery: str) -> None:
     assert job.end_ns is not None
 
 
-def test_jobs_beside_each_other_have_buffers_of_their_own() -> None:
-    """Two all-reduces and an all-gather on the same hosts share the links, not the memory."""
+def test_parallel_jobs_have_separate_buffers() -> None:
+    """Two all-reduces and an all-gather on the same hosts share the links but no memory."""
     spec = spec_of(
         star(6)
         + """
@@ -208,8 +211,8 @@ traffic:
     assert all(flow.completed for flow in flows)
 
 
-def test_the_same_sums_over_infiniband() -> None:
-    """Over credits the ring is a little faster: 56 bytes less a packet."""
+def test_sums_are_the_same_over_infiniband() -> None:
+    """The ring is a little faster with credits: each packet has 56 bytes less."""
     roce, ib = (
         job_of(8, "pattern: all-reduce, size: 1MB", f"fabric={fabric}", "switches.latency=600ns")
         for fabric in ("roce", "ib")
@@ -218,8 +221,8 @@ def test_the_same_sums_over_infiniband() -> None:
     assert 0.95 < took_ns(ib) / took_ns(roce) < 1
 
 
-def test_a_workload_that_cannot_run_makes_no_fabric() -> None:
-    """Of one's own: a rank that the fabric does not have."""
+def test_workload_with_a_missing_rank_makes_no_fabric() -> None:
+    """A user's own workload with a rank that the fabric does not have."""
     spec = spec_of(star(3))
     ranks = ("h1", "h2", "h4")
     workload = collective(Job("sum", Kind.ALL_REDUCE, "ring", ranks, 1200))
@@ -227,8 +230,8 @@ def test_a_workload_that_cannot_run_makes_no_fabric() -> None:
         VirtualFabric(spec, spec.topology.build(), workload=workload)
 
 
-def test_a_workload_of_one_s_own_runs_in_place_of_the_spec_s() -> None:
-    """Made by the same functions."""
+def test_own_workload_replaces_that_of_the_spec() -> None:
+    """The user's workload comes from the same functions."""
     spec = spec_of(star(3))
     workload = collective(Job("sum", Kind.ALL_REDUCE, "ring", ("h1", "h2", "h3"), 1200))
     with VirtualFabric(spec, spec.topology.build(), workload=workload) as run:

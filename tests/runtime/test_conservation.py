@@ -1,12 +1,12 @@
-"""Whatever goes wrong in whatever fabric: every packet is accounted for, by its cause.
+"""Conservation on any fabric with any faults: every packet is accounted for by its cause.
 
-    sent by NICs + duplicated = received by NICs + dropped, each in one counter + on its way
+    sent by NICs + duplicated = received by NICs + dropped, each in one counter + in flight
 
-and so is its room in the buffers of switches, of which all is given back.
-Nothing is dropped for want of a buffer where credits say what there is room for.
+The same holds for buffer space in switches, all of which is released. Credits prevent every drop
+for want of a buffer.
 
-Counted where packets enter and leave the fabric and nowhere in between, on the virtual
-clock, over topologies, faults and traffic that hypothesis draws.
+The test counts packets only where they enter and leave the fabric, on the virtual clock, over
+topologies, faults and traffic that hypothesis draws.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def watchdog(action: str) -> Yaml:
 
 @st.composite
 def faults(draw: st.DrawFn, fabric: str, hosts: list[str], cables: list[str]) -> Yaml:
-    """One fault, in the first 40 us."""
+    """One fault in the first 40 us."""
     cable, window = draw(st.sampled_from(cables)), draw(WINDOWS)
     kinds = [*LINE_FAULTS, "delay", "link-down", "link-flap", "slow-receiver"]
     kind = draw(st.sampled_from(kinds + ["pause-storm"] * (fabric == "roce")))
@@ -105,7 +105,7 @@ def faults(draw: st.DrawFn, fabric: str, hosts: list[str], cables: list[str]) ->
 
 @st.composite
 def tunings(draw: st.DrawFn, ports: list[str]) -> Yaml:
-    """The same of one that changes a setting of a port or of all of a switch."""
+    """One misconfiguration of a port or a whole switch in the first 40 us."""
     port, window = draw(st.sampled_from(ports)), draw(WINDOWS)
     whole = {"switch": port.partition(":")[0]}
     where = draw(st.sampled_from([{"port": port}, whole]))
@@ -117,7 +117,7 @@ def tunings(draw: st.DrawFn, ports: list[str]) -> Yaml:
 @examples(60)
 @given(specs())
 def test_every_packet_is_accounted_for(spec: Spec) -> None:
-    """While it runs, with what is on its way, and when it is over, with nothing left."""
+    """During the run, with the packets in flight, and at its end, with none."""
     topology = spec.topology.build()
     subnet = shortest_paths(topology) if spec.fabric == "ib" else None
     with VirtualFabric(spec, topology, subnet) as run:
@@ -135,16 +135,16 @@ def test_every_packet_is_accounted_for(spec: Spec) -> None:
 
 
 def held(run: VirtualFabric) -> int:
-    """Bytes of buffers that somebody still has."""
+    """Buffer bytes still in use in switches."""
     switches = run.topology.switch
     ports = [port for port in run.topology.peer if port.node in switches]
     return sum(run.fabric.held(port, klass) for port in ports for klass in range(16))
 
 
 def missing(run: VirtualFabric) -> int:
-    """Packets that were sent, have not arrived, and are in no counter of drops."""
+    """Packets that were sent, have not arrived, and are in no drop counter."""
     outcome = look(run)
-    assert outcome.total("rx_credit_violations") == 0  # nobody sends without credit, ever
+    assert outcome.total("rx_credit_violations") == 0  # hosts never send without credit
     records = run.observe().faults
     hosts = outcome.hosts.values()
     sent = sum(host["tx_packets"] for host in hosts)
@@ -156,7 +156,7 @@ def missing(run: VirtualFabric) -> int:
 
 
 def uncounted_drops(run: VirtualFabric) -> int:
-    """Packets that some counter of drops has, and the one of all drops by class has not."""
+    """Packets in some drop counter, less those in the total of drops by class."""
     outcome, records = look(run), run.observe().faults
     lost = sum(one.packets_dropped for one in records if one.kind in ("loss", "slow-receiver"))
     at_hosts = ("rx_crc_errors", "rx_icrc_encapsulated")

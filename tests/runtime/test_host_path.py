@@ -1,4 +1,4 @@
-"""What lies between NICs and memory costs what arithmetic says, on both fabrics."""
+"""The cost of the path between NIC and memory equals the calculated one, on both fabrics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ READ_REQUEST = {"roce": HEADERS["roce"]["write"], "ib": HEADERS["ib"]["write"]}
 
 
 def _time_ns(fabric: str, op: str, size: int, *changes: str) -> float:
-    """From posting one message until its last byte is where it belongs."""
+    """Time from posting one message to the arrival of its last byte in memory."""
     outcome = outcome_of(
         PAIR,
         f"fabric={fabric}",
@@ -53,7 +53,7 @@ def _passing(size: int, rate_bps: int) -> float:
 @pytest.mark.parametrize("size", [1, 1000, 4096])
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
 def test_gpudirect_costs_doorbell_read_and_write(fabric: str, size: int) -> None:
-    """And once the packet's own passing of PCIe, where it comes in."""
+    """Plus the serialisation of the packet on the receiver's PCIe."""
     cost = _time_ns(fabric, "write", size, f"hosts.path={GPUDIRECT}") - _time_ns(
         fabric, "write", size
     )
@@ -63,8 +63,8 @@ def test_gpudirect_costs_doorbell_read_and_write(fabric: str, size: int) -> None
 
 @pytest.mark.parametrize("size", [1000, 4096])
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
-def test_staging_adds_a_copy_at_either_end(fabric: str, size: int) -> None:
-    """Each its latency and the piece's passing of the copy engine."""
+def test_staging_adds_a_copy_at_both_ends(fabric: str, size: int) -> None:
+    """Each copy costs its latency and the serialisation of the piece on the copy engine."""
     cost = _time_ns(fabric, "write", size, f"hosts.path={STAGED}") - _time_ns(fabric, "write", size)
     packet = -(-size // 4) * 4 + HEADERS[fabric]["write"]
     copies = 2 * (COPY + _passing(size, COPY_BPS))
@@ -74,8 +74,8 @@ def test_staging_adds_a_copy_at_either_end(fabric: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
-def test_a_read_waits_for_memory_at_the_far_end_too(fabric: str) -> None:
-    """Its request passes PCIe there, and its response here."""
+def test_read_also_waits_for_remote_memory(fabric: str) -> None:
+    """The request is serialised on the remote PCIe, and the response on the local one."""
     size = 1000
     cost = _time_ns(fabric, "read", size, f"hosts.path={GPUDIRECT}") - _time_ns(
         fabric, "read", size
@@ -87,8 +87,8 @@ def test_a_read_waits_for_memory_at_the_far_end_too(fabric: str) -> None:
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
 @pytest.mark.parametrize("slow", ["h1", "h2"])
-def test_pcie_that_is_slower_than_the_cable_sets_the_rate(fabric: str, slow: str) -> None:
-    """At the sender or at the receiver, and nothing is lost: the receiver holds the fabric up."""
+def test_pcie_slower_than_the_cable_limits_the_rate(fabric: str, slow: str) -> None:
+    """At the sender or at the receiver, and without loss: the receiver throttles the fabric."""
     pcie_bps = 40_000_000_000
     outcome = outcome_of(
         PAIR,
@@ -108,7 +108,7 @@ def test_pcie_that_is_slower_than_the_cable_sets_the_rate(fabric: str, slow: str
 
 
 def _waited(outcome: Outcome, fabric: str) -> int:
-    """How often, or how long, the leaf was held up by its host."""
+    """Number of pauses, or credit wait, of the leaf's port to the host."""
     counters = outcome.ports["right:h2"]
     name = "rx_pause_frames" if fabric == "roce" else "xmit_wait"
     return sum(counters[name])
@@ -116,7 +116,7 @@ def _waited(outcome: Outcome, fabric: str) -> int:
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
 def test_messages_in_order_pay_for_completions(fabric: str) -> None:
-    """Each of ten writes is posted when the one before is known to be over."""
+    """Each of ten writes is posted after the completion of the one before."""
 
     def took(*changes: str) -> float:
         return _time_ns(fabric, "write", 64, "traffic.0.count=10", *changes)
@@ -128,8 +128,8 @@ def test_messages_in_order_pay_for_completions(fabric: str) -> None:
     assert cost == pytest.approx(9 * each + last, abs=12)
 
 
-def test_the_report_tells_what_the_path_costs(tmp_path: Path) -> None:
-    """In a sentence for each kind of path, and by counters of the NICs."""
+def test_report_shows_the_cost_of_the_path(tmp_path: Path) -> None:
+    """One sentence for each kind of path, and counters of the NICs."""
     spec = spec_of(
         PAIR,
         "hosts.nodes={h2: {path: {kind: host-staged, copy: 50Gbit, buffer: 50KB}}}",

@@ -1,4 +1,4 @@
-"""What must hold whatever happens: nothing lost unseen, the same run from the same seed."""
+"""Invariants of every run: packets are conserved, and the same seed gives the same run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def drops(outcome: Outcome) -> int:
 
 
 @pytest.mark.parametrize("settings", [LOSSY, ("switches.pfc={xoff: 96KB}",), ("fabric=ib",)])
-def test_every_packet_sent_is_received_or_counted_as_dropped_once(
+def test_packets_are_received_or_dropped_exactly_once(
     settings: tuple[str, ...],
 ) -> None:
     """Conservation over a whole incast, with and without loss."""
@@ -36,8 +36,8 @@ def test_every_packet_sent_is_received_or_counted_as_dropped_once(
     assert all(flow.completed for flow in outcome.flows.values())
 
 
-def test_no_frame_is_left_behind_when_all_is_over() -> None:
-    """Every frame goes back to the pool, but for pause frames and updates still on a cable."""
+def test_all_frames_return_to_the_pool() -> None:
+    """At the end no frame of a lossy incast is in use."""
     with started(spec_of(INCAST, *LOSSY)) as run:
         finish(run)
         run.run_until(run.now_ns + 1_000_000)
@@ -45,8 +45,8 @@ def test_no_frame_is_left_behind_when_all_is_over() -> None:
 
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
-def test_the_same_seed_gives_the_same_run_to_the_last_byte(fabric: str) -> None:
-    """Captures of two runs are identical; another seed gives another one."""
+def test_same_seed_gives_the_same_capture(fabric: str) -> None:
+    """Another seed gives another capture."""
     capture = "capture: [s1:h1]\n"
 
     def digest(seed: int) -> str:
@@ -63,8 +63,8 @@ def test_the_same_seed_gives_the_same_run_to_the_last_byte(fabric: str) -> None:
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
 @pytest.mark.parametrize("target", ["h2:right", "right:h2"])
-def test_no_frame_on_any_interface_crashes_it(fabric: str, target: str) -> None:
-    """Random bytes, and packets of the run itself with some bytes changed, into switch and NIC."""
+def test_arbitrary_frames_crash_no_switch_or_nic(fabric: str, target: str) -> None:
+    """Random bytes, and packets of the run with some bytes changed."""
     rng = random.Random(1)
     settings = (f"fabric={fabric}", "switches.pfc={xoff: 96KB}" if fabric == "roce" else "seed=1")
     with started(spec_of(PAIR + "capture: all\n", *settings)) as run:
@@ -77,7 +77,7 @@ def test_no_frame_on_any_interface_crashes_it(fabric: str, target: str) -> None:
             kind, frame = mutated(rng, seen, kinds)
             taken += run.fabric.inject(at, kind, frame)
             if n % 16 == 0:
-                run.run_until(run.now_ns + 16 * 350)  # as long as the largest frames last
+                run.run_until(run.now_ns + 16 * 350)  # the serialisation time of the largest frames
         run.run_until(run.now_ns + 10_000_000)
         assert taken > 0.9 * (FUZZ_FRAMES // 4)
 

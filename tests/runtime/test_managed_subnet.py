@@ -1,4 +1,4 @@
-"""Traffic over what OpenSM decided, on the virtual clock."""
+"""Traffic over routes, keys and levels that OpenSM configured, on the virtual clock."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def observed(workdir: Path, *settings: str, text: str = TREE, until_ns: int) -> 
         return run.observe()
 
 
-def test_a_flow_goes_on_by_the_other_spine_when_its_cable_is_pulled(tmp_path: Path) -> None:
-    """What was sent into nothing until the tables changed is sent again, and all arrives."""
+def test_flow_fails_over_to_the_other_spine(tmp_path: Path) -> None:
+    """The transport resends the packets that were lost until the new tables were in force."""
     fault = "faults=[{at: 30us, link-down: {cable: leaf1:spineN}}]"
     ends = []
     for spine in ("1", "2"):
@@ -52,7 +52,7 @@ def test_a_flow_goes_on_by_the_other_spine_when_its_cable_is_pulled(tmp_path: Pa
 def test_members_talk_unless_both_are_limited(
     full: str, limited: str, talks: bool, tmp_path: Path
 ) -> None:
-    """Two limited members count each other's packets as violations, and hear nothing."""
+    """Two limited members count each other's packets as violations and receive nothing."""
     partition = PARTITION.replace("FULL", full).replace("LIMITED", limited)
     partition = partition.replace(", limited: []", "")
     seen = observed(tmp_path, partition, "traffic.0.partition=blue", until_ns=500_000)
@@ -61,8 +61,8 @@ def test_members_talk_unless_both_are_limited(
     assert (seen.nics["h3"]["rx_pkey_violations"] > 0) is not talks
 
 
-def test_a_stranger_to_the_partition_hears_nothing(tmp_path: Path) -> None:
-    """h3 has the default P_Key alone."""
+def test_host_outside_the_partition_receives_nothing(tmp_path: Path) -> None:
+    """h3 has only the default P_Key."""
     partition = "subnet.partitions={blue: {pkey: 0x12, full: [h1, h2]}}"
     seen = observed(tmp_path, partition, "traffic.0.partition=blue", until_ns=500_000)
     assert seen.nics is not None
@@ -70,8 +70,8 @@ def test_a_stranger_to_the_partition_hears_nothing(tmp_path: Path) -> None:
     assert not seen.flows[0].completed
 
 
-def test_a_switch_lets_no_stranger_s_packets_out(tmp_path: Path) -> None:
-    """Dropped at the leaf, where the host itself would have counted a violation."""
+def test_switch_drops_foreign_packets_on_egress(tmp_path: Path) -> None:
+    """The leaf drops them before the host could count a violation."""
     settings = ("subnet.partitions={blue: {pkey: 0x12, full: [h1, h2]}}", "subnet.part_enforce=out")
     seen = observed(tmp_path, *settings, "traffic.0.partition=blue", until_ns=500_000)
     assert seen.nics is not None
@@ -82,8 +82,10 @@ def test_a_switch_lets_no_stranger_s_packets_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("enforce", ["off", "in", "out", "both"])
 @pytest.mark.parametrize("key", [0x8012, 0x0012, 0x8013, 0xFFFF])
-def test_a_switch_lets_keys_in_that_the_host_has(enforce: str, key: int, tmp_path: Path) -> None:
-    """A forged packet from h1, a limited member of blue, to itself: whatever its membership bit."""
+def test_switch_accepts_only_keys_of_the_host_on_ingress(
+    enforce: str, key: int, tmp_path: Path
+) -> None:
+    """A forged packet from h1, a limited member of blue, to itself, with either membership bit."""
     settings = (
         f"subnet.part_enforce={enforce}",
         "subnet.partitions={blue: {pkey: 0x12, limited: h1}}",
@@ -105,8 +107,8 @@ def test_a_switch_lets_keys_in_that_the_host_has(enforce: str, key: int, tmp_pat
     assert port["xmit_constraint_errors"][0] == (not passes and enforce == "out")
 
 
-def test_flows_take_turns_over_a_host_s_lids(tmp_path: Path) -> None:
-    """Two flows of the same pair use both spines with LMC 1, and one without."""
+def test_flows_alternate_over_a_hosts_lids(tmp_path: Path) -> None:
+    """Two flows of the same pair use both spines with LMC 1, and one spine without."""
     both = "{name: %s, pattern: pair, from: h1, to: h3, op: write, size: 200KB}"
     traffic = f"traffic=[{both % 'one'}, {both % 'two'}]"
     for lmc, spines in ((0, 1), (1, 2)):
@@ -121,7 +123,7 @@ def test_flows_take_turns_over_a_host_s_lids(tmp_path: Path) -> None:
 
 
 def test_packets_carry_the_service_level_of_their_path(tmp_path: Path) -> None:
-    """dfsssp keeps paths of a ring apart by levels; packets on them ride on several lanes."""
+    """dfsssp separates the paths of a ring by levels, so packets use several lanes."""
     ring = TREE.replace(
         "leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 2",
         "ring, switches: 5, hosts_per_switch: 1",
@@ -163,10 +165,10 @@ verify: [{lossless: {priority: 0}}]
 """
 
 
-def test_packets_whose_lifetime_ends_at_the_head_of_a_queue_are_reported_as_lost(
+def test_head_of_queue_drops_are_reported_as_loss(
     tmp_path: Path,
 ) -> None:
-    """In totals, in what is said of the run, and by the check, as many as ports discarded."""
+    """In the totals, the findings and the check, as many as the ports discarded."""
     run = reported(tmp_path, text=CIRCLE)
     discarded = sum(own["PortXmitDiscards"] for own in run.recording.ports.values())
     assert discarded > 0
@@ -179,8 +181,8 @@ def test_packets_whose_lifetime_ends_at_the_head_of_a_queue_are_reported_as_lost
     assert (lossless.passed, lossless.detail) == (False, f"{discarded:,} packets dropped")
 
 
-def test_packets_that_come_damaged_to_a_nic_are_in_the_totals(tmp_path: Path) -> None:
-    """Switches that cut through forward them: no port drops any."""
+def test_damaged_packets_at_a_nic_are_in_the_totals(tmp_path: Path) -> None:
+    """Cut-through switches forward them, so no port drops any."""
     run = reported(
         tmp_path, "faults=[{corruption: {cable: 'h3:leaf2', every: 7}}]", "traffic.0.size=100KB"
     )
@@ -199,8 +201,8 @@ STRANGER = (
 )
 
 
-def test_packets_that_a_host_refuses_for_their_p_keys_are_reported(tmp_path: Path) -> None:
-    """No switch drops them, so the fabric is lossless."""
+def test_pkey_violations_at_a_host_are_reported(tmp_path: Path) -> None:
+    """No switch drops the packets, so the fabric is lossless."""
     run = reported(tmp_path, *STRANGER)
     refused = run.recording.hosts["h3"]["rx_pkey_violations"]
     assert refused > 0
@@ -210,10 +212,10 @@ def test_packets_that_a_host_refuses_for_their_p_keys_are_reported(tmp_path: Pat
     assert [check.passed for check in run.checks] == [True]
 
 
-def test_packets_that_a_switch_refuses_for_their_p_keys_are_reported_as_lost(
+def test_pkey_violations_at_a_switch_are_reported_as_loss(
     tmp_path: Path,
 ) -> None:
-    """Then none reaches the host."""
+    """None of the packets reaches the host."""
     run = reported(tmp_path, *STRANGER, "subnet.part_enforce=both")
     refused = run.recording.ports["leaf2:h3"]["PortXmitConstraintErrors"]
     assert refused > 0

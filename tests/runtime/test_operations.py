@@ -1,4 +1,4 @@
-"""Operations of a spec's traffic, and recovery by choice, on the virtual clock."""
+"""All operations of a spec's traffic, with each kind of loss recovery, on the virtual clock."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ RECOVERY = ("go-back-n", "go-back-0", "selective-repeat")
 
 @pytest.mark.parametrize("recovery", RECOVERY)
 @pytest.mark.parametrize("op", OPS)
-def test_every_byte_arrives_in_spite_of_losses(op: str, recovery: str) -> None:
-    """A flow is completed when its bytes, compared one by one, are where they belong."""
+def test_every_byte_arrives_despite_losses(op: str, recovery: str) -> None:
+    """A flow completes only if its bytes, compared one by one, are in place."""
     spec = spec_of(
         PAIR,
         f"traffic.0.op={op}",
@@ -36,14 +36,14 @@ def test_every_byte_arrives_in_spite_of_losses(op: str, recovery: str) -> None:
     assert flow.retransmitted_packets > 0
 
 
-def test_a_message_of_256_mib_arrives() -> None:
-    """As drawn, and compared byte by byte; RDMA allows 2 GiB."""
+def test_message_of_256_mib_arrives() -> None:
+    """With random bytes, each of them compared; RDMA allows messages of 2 GiB."""
     (flow,) = _run(spec_of(PAIR, "traffic.0.size=256MiB")).flows
     assert (flow.bytes, flow.completed) == (2**28, True)
 
 
 def test_messages_beyond_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the first byte is drawn. Elided they take none."""
+    """Before the first byte is drawn. Elided payloads take no memory."""
     monkeypatch.setattr("emu.bindings.memory_regions._free_bytes", lambda: 1_000_000)
     with pytest.raises(HostError, match=r"take 2\.\d+ MB of memory, and 1 MB are free; send less"):
         _run(spec_of(PAIR))
@@ -57,7 +57,7 @@ def test_messages_beyond_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch)
 def test_every_atomic_is_executed_once(
     op: str, fabric: str, outstanding: int, tmp_path: Path
 ) -> None:
-    """Four hosts count at the same one, each on a word of its own, over a cable that loses."""
+    """Four hosts add to words of one host, each to its own, over a lossy cable."""
     spec = spec_of(
         ONE_SWITCH,
         f"fabric={fabric}",
@@ -78,8 +78,8 @@ def test_every_atomic_is_executed_once(
         *(("ud", op) for op in ("send", "send-imm")),
     ],
 )
-def test_unreliable_transports_deliver_where_nothing_is_lost(transport: str, op: str) -> None:
-    """To the last byte, and the run waits for it: nobody acknowledges."""
+def test_unreliable_transports_deliver_without_loss(transport: str, op: str) -> None:
+    """Every byte arrives, and the run waits for it although no ACK comes."""
     seen = _run(_unreliable(transport, op))
     (flow,) = seen.flows
     assert flow.completed
@@ -89,8 +89,8 @@ def test_unreliable_transports_deliver_where_nothing_is_lost(transport: str, op:
 
 
 @pytest.mark.parametrize("transport", ["uc", "ud"])
-def test_what_unreliable_transports_lose_stays_lost(transport: str) -> None:
-    """The flow is listed as not completed; each lost packet cost its message and no other."""
+def test_unreliable_transports_do_not_recover_losses(transport: str) -> None:
+    """The flow is not completed, and each lost packet loses only its own message."""
     lost = _unreliable(transport, "send", "faults=[{loss: {cable: 'left:right', every: 4}}]")
     with VirtualFabric(lost, lost.topology.build()) as run:
         run.start()
@@ -100,7 +100,7 @@ def test_what_unreliable_transports_lose_stays_lost(transport: str) -> None:
         (flow,) = run.observe().flows
     assert not flow.completed
     assert flow.end_ns is None
-    packets = 1 if transport == "ud" else 2  # of a message
+    packets = 1 if transport == "ud" else 2  # of one message
     assert delivered == (20 - 20 * packets // 4) * SIZE[transport]
     assert now_ns < 3_000_000, "nobody waits longer than a millisecond for what is lost"
 

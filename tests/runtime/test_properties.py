@@ -1,14 +1,14 @@
-"""What must hold on any fabric, with any thresholds, under any load, whatever stands in its way.
+"""Properties of every fabric, with any thresholds, load and obstacles.
 
-conservation   what the NICs sent was received, or counted in exactly one drop counter
-lossless       with headroom as worked out, a lossless priority loses nothing, and sends nothing
-               twice; not even where routes have a circle and its buffers wait for each other
-order          on one path, packets of a queue pair arrive in the order they were sent
+    conservation   each packet that NICs sent was received or counted in exactly one drop counter
+    lossless       with the computed headroom, a lossless priority drops and repeats nothing, even
+                   if its routes form a cyclic buffer dependency and deadlock
+    order          on one path, packets of a queue pair arrive in the order they were sent
 
-What stands in the way: NICs that pause, receivers that are slow, cables that grow longer.
-What loses packets is in test_conservation.
+The obstacles are NICs that pause, slow receivers, and cables that grow longer. test_conservation
+covers faults that lose packets.
 
-100 times; 2,000 times, other ones with each run, by `make properties`.
+The suite tries 100 examples; `make properties` tries 2,000 other ones each time.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ def switch_settings(draw: st.DrawFn) -> Yaml:
 
 @st.composite
 def nics(draw: st.DrawFn) -> Yaml:
-    """Those that take packets in any order are patient: what is late is not lost."""
+    """NICs that accept reordered packets tolerate any delay."""
     nic = {
         "mtu": draw(st.sampled_from([1024, 4096, 256])),
         "cc": draw(st.sampled_from(["none", "dcqcn", "dctcp", "swift"])),
-        "timeout": 14,  # 67 ms: nobody pauses anybody for so long
+        "timeout": 14,  # 67 ms: longer than any pause
         "pause_response": draw(st.sampled_from(["auto", "0ns", "0ns", "1us"])),
     }
     if draw(st.booleans()):
@@ -101,7 +101,7 @@ def windows(kind: str, **what: object) -> st.SearchStrategy[Yaml]:
 
 @st.composite
 def obstacles(draw: st.DrawFn, topology: Yaml) -> list[Yaml]:
-    """Up to two of each: hosts that pause, hosts that are slow, cables that are longer."""
+    """Up to two of each: hosts that pause, slow hosts, and longer cables."""
     hosts = st.sampled_from(hosts_of(topology))
     cables = st.sampled_from(cables_of(topology))
     faults = [
@@ -120,7 +120,7 @@ def obstacles(draw: st.DrawFn, topology: Yaml) -> list[Yaml]:
 
 @st.composite
 def specs(draw: st.DrawFn) -> Spec:
-    """Flows on the lossless priority 3 and the lossy 0."""
+    """Flows on the lossless priority 3 and the lossy priority 0."""
     topology = draw(topologies())
     told: Yaml = {
         "name": "any",
@@ -138,7 +138,7 @@ def specs(draw: st.DrawFn) -> Spec:
 
 
 def headroom_for_delays(spec: Spec) -> Yaml:
-    """What a cable holds while it is longer is more than its length says."""
+    """Headroom for the bytes that a cable holds while a delay fault makes it longer."""
     topology = spec.topology.build()
     nodes: Yaml = {}
     for delay in (fault.what for fault in spec.faults if isinstance(fault.what, Delay)):
@@ -154,13 +154,13 @@ def headroom_for_delays(spec: Spec) -> Yaml:
 
 @dataclass(frozen=True)
 class End:
-    """What was counted when all was over, or when it was plain that it never will be."""
+    """The counters at the end of the run, or once it has deadlocked."""
 
     outcome: Outcome
     deadlocked: bool
     frames_left: int
     refused: int
-    """By slow receivers."""
+    """Packets that slow receivers dropped."""
 
     @property
     def dropped(self) -> int:
@@ -184,7 +184,7 @@ def run_out(spec: Spec) -> End:
 @examples(100)
 @example(A_CIRCLE)
 @given(specs())
-def test_nothing_is_lost_unseen_and_lossless_is_lossless_and_in_order(spec: Spec) -> None:
+def test_packets_are_conserved_lossless_and_in_order(spec: Spec) -> None:
     """Over random fabrics, thresholds, routes, loads and obstacles."""
     end = run_out(spec)
     assert not end.deadlocked or spec.topology.kind == "ring"
@@ -196,7 +196,7 @@ def test_nothing_is_lost_unseen_and_lossless_is_lossless_and_in_order(spec: Spec
 
 
 def nothing_is_lost_unseen(end: End) -> None:
-    """All have arrived, but what waits in a circle for ever."""
+    """All packets have arrived, except those in a deadlock."""
     hosts = end.outcome.hosts.values()
     sent, received = (sum(host[way] for host in hosts) for way in ("tx_packets", "rx_packets"))
     if end.deadlocked:
@@ -207,14 +207,16 @@ def nothing_is_lost_unseen(end: End) -> None:
 
 
 def lossless_is_lossless(spec: Spec, end: End) -> None:
-    """The lossy priority may lose so much that a flow gives up; this one completes all."""
+    """Flows of the lossless priority all complete without drops; lossy ones can give up."""
     assert all(own["rx_buf_discard"][3] == 0 for own in end.outcome.ports.values())
     assert all(own["tx_queue_discard"][3] == 0 for own in end.outcome.ports.values())
     lossless = [entry for entry in spec.traffic if entry.priority == 3]
     flows = [end.outcome.flows[name] for entry in lossless for name in entry.ends(spec.seed)]
     assert end.deadlocked or all(flow.completed for flow in flows)
     if spec.switches.routing.kind in KEEPING_ORDER or spec.hosts.nic.recovery != "go-back-n":
-        assert all(flow.retransmitted_packets == 0 for flow in flows)  # what comes early is kept
+        assert all(
+            flow.retransmitted_packets == 0 for flow in flows
+        )  # receivers keep early packets
 
 
 INCAST = (
@@ -224,10 +226,8 @@ INCAST = (
 
 
 @pytest.mark.parametrize(("pfc", "ecn", "cc"), list(product([False, True], repeat=3)))
-def test_pfc_ecn_and_dcqcn_each_do_their_part_alone_and_together(
-    pfc: bool, ecn: bool, cc: bool
-) -> None:
-    """Pauses come from PFC, marks from ECN, reductions from DCQCN if there are marks."""
+def test_pfc_ecn_and_dcqcn_work_alone_and_together(pfc: bool, ecn: bool, cc: bool) -> None:
+    """Pauses come from PFC, marks from ECN, and rate reductions from DCQCN if there are marks."""
     outcome = outcome_of(
         INCAST,
         "switches.buffer=1MB",

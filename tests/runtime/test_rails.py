@@ -48,8 +48,8 @@ ALGORITHMS = ("ring", "tree", "double-tree", "hierarchical, gpus: 4")
 
 @pytest.mark.parametrize("servers", [2, 3, 6])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_all_nics_of_a_server_send_alike(algorithm: str, servers: int) -> None:
-    """Within 2 %, without a word about channels; and nothing changes rails on its way."""
+def test_nics_of_a_server_send_equal_shares(algorithm: str, servers: int) -> None:
+    """Within 2 %, with default channels; no flow changes rails on its way."""
     entry = f"pattern: all-reduce, algorithm: {algorithm}, size: 8MiB, chunk: 64KiB"
     seen = observed(servers, entry)
     assert not rails_changed(seen)
@@ -61,8 +61,8 @@ def test_all_nics_of_a_server_send_alike(algorithm: str, servers: int) -> None:
 @pytest.mark.parametrize(
     "pattern", ["reduce-scatter", "all-gather", "broadcast", "broadcast, root: h2"]
 )
-def test_other_collectives_use_all_nics_too(pattern: str) -> None:
-    """They go around the same rings. What a broadcast's last ranks do not send is left out."""
+def test_other_collectives_use_all_nics(pattern: str) -> None:
+    """They use the same rings. The last ranks of a broadcast send nothing, so they are left out."""
     seen = observed(3, f"pattern: {pattern}, size: 16MiB, chunk: 128KiB")
     assert not rails_changed(seen)
     sent = sent_by_nics(seen, 1)
@@ -70,7 +70,7 @@ def test_other_collectives_use_all_nics_too(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("servers", [2, 8])
-def test_a_ring_has_the_bandwidth_of_all_nics(servers: int) -> None:
+def test_ring_has_the_bandwidth_of_all_nics(servers: int) -> None:
     """busbw = g · B, within 5 %."""
     seen = observed(servers, "pattern: all-reduce, size: 64MiB, chunk: 128KiB")
     assert busbw(seen) == pytest.approx(GPUS * NIC_BYTES_PER_S, rel=0.05)
@@ -78,7 +78,7 @@ def test_a_ring_has_the_bandwidth_of_all_nics(servers: int) -> None:
 
 @pytest.mark.parametrize(("algorithm", "times"), [("tree", 3), ("double-tree", 2)])
 def test_trees_have_the_bandwidth_of_all_nics(algorithm: str, times: int) -> None:
-    """t = 3·S / (g · B) and 2·S / (g · B), within 5 %, and the first chunk's way."""
+    """t = 3·S / (g · B) and 2·S / (g · B), within 5 %, plus the first chunk's way."""
     size = 64 * MIB
     entry = f"pattern: all-reduce, algorithm: {algorithm}, size: 64MiB, chunk: 128KiB"
     (job,) = observed(8, entry, NVLINK_TOO_FAST_TO_COUNT).jobs
@@ -87,15 +87,15 @@ def test_trees_have_the_bandwidth_of_all_nics(algorithm: str, times: int) -> Non
     assert busy_ns < job.took_ns < 1.05 * busy_ns + 50_000
 
 
-def test_two_nodes_meet_the_published_bandwidth_of_a_nic() -> None:
+def test_two_nodes_reach_the_published_nic_bandwidth() -> None:
     """NVIDIA expects 46 to 48 GB/s of each 400 Gbit/s NIC (nccl-tests, issue 290); headers leave
-    48.9, and nothing may be above that."""
+    48.9 GB/s as an upper bound."""
     seen = observed(2, "pattern: all-reduce, size: 64MiB, chunk: 128KiB", NVLINK_TOO_FAST_TO_COUNT)
     assert 46e9 <= busbw(seen) / GPUS <= NIC_BYTES_PER_S
 
 
-def test_a_tree_between_two_nodes_exceeds_the_nics() -> None:
-    """The trap of nccl-tests' issue 196: a tree sends the buffer once over the wire, and busbw
+def test_tree_between_two_nodes_exceeds_the_nics() -> None:
+    """The pitfall of nccl-tests' issue 196: a tree sends the buffer once over the wire, and busbw
     counts it 2(n - 1)/n times."""
     entry = "pattern: all-reduce, algorithm: tree, size: 64MiB, chunk: 128KiB"
     seen = observed(2, entry, NVLINK_TOO_FAST_TO_COUNT)
@@ -103,7 +103,7 @@ def test_a_tree_between_two_nodes_exceeds_the_nics() -> None:
 
 
 def test_ranks_in_any_order_are_grouped_by_server() -> None:
-    """h1, h5, h2, h6, ...: the ring visits a server once, and all NICs carry the same."""
+    """h1, h5, h2, h6, ...: the ring visits each server once, and all NICs carry the same load."""
     order = ", ".join(f"h{gpu + 1 + GPUS * server}" for gpu in range(GPUS) for server in range(2))
     job = f"traffic: [{{name: job, among: [{order}], pattern: all-reduce, size: 8MiB}}]\n"
     with started(spec_of(rails(2) + job)) as run:

@@ -1,4 +1,4 @@
-"""Requests on the virtual clock: on an idle fabric one message takes as long as the other."""
+"""Requests on the virtual clock: on an idle fabric all messages take equally long."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ FLOW_CONTROL_NS = 5
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
 @pytest.mark.parametrize("op", ["write", "send", "read"])
-def test_messages_one_after_another_take_as_long_as_one_alone(fabric: str, op: str) -> None:
-    """All twenty last what the flow of a single one does, but for flow-control packets between."""
+def test_consecutive_messages_take_as_long_as_one(fabric: str, op: str) -> None:
+    """Each of twenty lasts as long as a single one, except for flow-control packets in between."""
     settings = (f"fabric={fabric}", f"traffic.0.op={op}")
     with started(spec_of(SPEC, *settings)) as run:
         finish(run)
@@ -36,8 +36,9 @@ def test_messages_one_after_another_take_as_long_as_one_alone(fabric: str, op: s
     assert latency.max_ns == pytest.approx(alone_ns, abs=FLOW_CONTROL_NS)
 
 
-def test_requests_under_way_are_unfinished() -> None:
-    """Looked at in the middle: those that ended, the one that began, those that did not begin."""
+def test_requests_in_flight_are_unfinished() -> None:
+    """Observed in the middle of a run: finished requests, the request in flight, and those not
+    started."""
     with started(spec_of(SPEC)) as run:
         run.run_until(50_000)
         requests = run.observe().requests

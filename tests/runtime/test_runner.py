@@ -1,4 +1,4 @@
-"""The registry of clocks: each has a runner, and a name that does not exist gets a hint."""
+"""The registry of clocks: each clock has a runner, and an unknown name gets a hint."""
 
 from __future__ import annotations
 

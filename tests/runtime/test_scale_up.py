@@ -1,7 +1,7 @@
-"""Inside of servers: GPUs that talk without a NIC, against closed forms.
+"""Traffic inside servers: GPUs that talk without a NIC, against closed forms.
 
-A message of m bytes over the switch of a server: at 3.6 Tb/s a byte lasts 2222/1000 ps; two
-times 5 ns of way, 200 ns of switch, which cuts through.
+A message of m bytes crosses the server's switch: a byte lasts 2222/1000 ps at 3.6 Tb/s, the two
+cables take 5 ns each, and the cut-through switch takes 200 ns.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ INSIDE_BYTE_NS = 8 / 3600
 
 
 def inside_ns(size: int) -> float:
-    """Two cables, the switch, the first packet's header, all packets once."""
+    """Two cables, the switch, the first packet's header, and all packets once."""
     wire = size + 26 * -(-size // 4096) + 16
     return 2 * 5 + 200 + 20 * INSIDE_BYTE_NS + wire * INSIDE_BYTE_NS
 
 
 def observed(traffic: str, *settings: str) -> Observation:
-    """What was seen when the entry was over."""
+    """The observation after the entry has finished."""
     with started(spec_of(RAILS + f"traffic: [{traffic}]\n", *settings)) as run:
         while not run.finished and run.now_ns < 50_000_000:
             run.run_until(run.now_ns + 10_000)
@@ -35,8 +35,8 @@ def observed(traffic: str, *settings: str) -> Observation:
 
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
-def test_gpus_of_a_server_leave_the_fabric_alone(fabric: str) -> None:
-    """Their messages cross the server's switch, whatever the fabric is; others its ports."""
+def test_gpus_of_one_server_do_not_use_the_fabric(fabric: str) -> None:
+    """Their messages cross the server's switch on either fabric; other messages cross its ports."""
     entry = "{name: p, pattern: pair, from: [h1, h2], to: [h3, h6], size: 1MB}"
     seen = observed(entry, f"fabric={fabric}")
     inside, outside = (next(f for f in seen.flows if f.src == src) for src in ("h1", "h2"))
@@ -49,9 +49,9 @@ def test_gpus_of_a_server_leave_the_fabric_alone(fabric: str) -> None:
     assert all(sum(own["rx_credit_violations"]) == 0 for own in seen.scale_up.values())
 
 
-def test_the_credit_of_a_server_s_switch_bounds_what_a_gpu_sends() -> None:
-    """A buffer's packets in the time that credit takes to come back: out, header, switch, the
-    packet leaves, back."""
+def test_scale_up_credit_bounds_the_rate_of_a_gpu() -> None:
+    """A buffer of packets per credit loop: cable, header, switch, serialisation, and the update
+    back."""
     buffer, latency_ns = 32_768, 1000
     seen = observed(
         "{name: p, pattern: pair, from: h1, to: h3, size: 4MB}",
@@ -67,7 +67,7 @@ def test_the_credit_of_a_server_s_switch_bounds_what_a_gpu_sends() -> None:
 
 
 @pytest.mark.parametrize(("servers", "gpus"), [(2, 4), (4, 4), (4, 2), (1, 4)])
-def test_a_hierarchical_all_reduce_takes_its_steps_on_both_fabrics(servers: int, gpus: int) -> None:
+def test_hierarchical_all_reduce_uses_both_fabrics(servers: int, gpus: int) -> None:
     """2(g - 1) messages of S/g inside, 2(N - 1) of S/(g N) along each rail, one after another."""
     size = 16_384 * servers * gpus
     ranks = ",".join(f"h{4 * s + g + 1}" for s in range(servers) for g in range(gpus))
@@ -82,7 +82,7 @@ def test_a_hierarchical_all_reduce_takes_its_steps_on_both_fabrics(servers: int,
     assert job.took_ns == pytest.approx(inside + along, rel=0.03)
 
 
-def test_a_server_makes_an_all_reduce_cheaper_than_its_nics_could() -> None:
+def test_scale_up_makes_an_all_reduce_faster() -> None:
     """The same 16 GPUs: in one ring, which uses one NIC of each server, and in two tiers."""
     flat, tiers = (
         observed(f"{{name: a, pattern: all-reduce, among: h1-h16, size: 2MB, {how}}}").jobs[0]

@@ -1,4 +1,4 @@
-"""Setting up a fabric: how much work it is, counted in calls, which no other program changes."""
+"""The work of setting up a fabric, counted in calls, which do not depend on the machine's load."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from emu.runtime.virtual import VirtualFabric
 from tests.support.small_fabrics import shortest_paths, spec_of
 
 
-def test_work_grows_as_the_hosts_do() -> None:
-    """Each with a flow to another: 120 hosts more take twice what 60 more did."""
-    _calls_of_set_up(2)  # what is done once, and then remembered
+def test_set_up_work_grows_linearly_with_hosts() -> None:
+    """Each host has a flow to another: 120 more hosts take twice as many calls as 60 more."""
+    _calls_of_set_up(2)  # fills caches first
     few, more, many = (_calls_of_set_up(hosts_per_leaf) for hosts_per_leaf in (30, 60, 120))
     assert (many - more) / (more - few) == pytest.approx(2, rel=0.05)
 

@@ -1,4 +1,4 @@
-"""A run from the outside: step, look, put a frame on a cable, go on."""
+"""A run under external control: step, observe, inject a frame, go on."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ MTU_FRAME = 4096 + 58
 """Bytes of a middle packet as a switch counts them: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4."""
 
 
-def test_the_example_in_the_docstring_does_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_docstring_example_works(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     failed, tried = doctest.testmod(virtual, verbose=False)
     assert (failed, tried > 5) == (0, True)
 
 
-def test_steps_of_any_length_lead_to_the_same_end() -> None:
-    """Ten thousand steps of 10 ns, and one: looking in between changes nothing."""
+def test_step_length_does_not_change_the_run() -> None:
+    """Ten thousand steps of 10 ns, and one of 100 us: observations in between change nothing."""
     seen = []
     for step_ns in (10, 100_000):
         with started(spec_of(INCAST, "switches.pfc={xoff: 96KB}")) as run:
@@ -39,7 +39,7 @@ def test_steps_of_any_length_lead_to_the_same_end() -> None:
     assert seen[0][1] == seen[1][1]
 
 
-def test_a_queue_under_an_incast_grows_by_what_the_excess_senders_send() -> None:
+def test_incast_queue_grows_by_the_excess_rate() -> None:
     """Four senders of 100 Gb/s into one port of 100 Gb/s: three in four bytes wait."""
     with started(spec_of(INCAST)) as run:
         run.run_until(10_000)
@@ -50,19 +50,19 @@ def test_a_queue_under_an_incast_grows_by_what_the_excess_senders_send() -> None
     assert second - first == pytest.approx(3 * arrived, abs=4 * MTU_FRAME)
 
 
-def test_what_a_switch_holds_is_queued_waits_out_its_latency_or_is_being_sent() -> None:
-    """Bytes by ingress port, summed, against bytes by egress port."""
+def test_held_bytes_are_queued_or_in_the_pipeline() -> None:
+    """Bytes by ingress port, summed, compared with bytes by egress port."""
     with started(spec_of(INCAST)) as run:
         run.run_until(10_000)
         held = sum(sum(run.port(f"s1:h{n}").held_bytes) for n in range(1, 6))
         queued = sum(sum(run.port(f"s1:h{n}").queued_bytes) for n in range(1, 6))
-    # 600 ns of 100 Gb/s from each sender, a frame more of each, and one that is being sent.
+    # 600 ns of 100 Gb/s and one more frame from each sender, and one frame in transmission.
     on_the_way = 4 * (7_500 + MTU_FRAME) + MTU_FRAME
     assert 0 < held - queued <= on_the_way
 
 
-def test_a_queue_pair_shows_what_is_in_flight_and_comes_to_rest() -> None:
-    """An idle path: in flight is what the round trip holds, in the end nothing."""
+def test_queue_pair_shows_packets_in_flight() -> None:
+    """On an idle path: during the run some are in flight, at the end none."""
     with started(spec_of(PAIR)) as run:
         run.run_until(40_000)
         sender = run.queue_pair("flow")
@@ -76,15 +76,15 @@ def test_a_queue_pair_shows_what_is_in_flight_and_comes_to_rest() -> None:
     assert not sender.failed
 
 
-def test_congestion_control_shows_in_the_rate_of_a_queue_pair() -> None:
+def test_queue_pair_rate_shows_congestion_control() -> None:
     with started(spec_of(INCAST, "switches.ecn={kmin: 100KB}", "hosts.nic.cc=dcqcn")) as run:
         run.run_until(60_000)
         rates = [run.queue_pair(f"incast.h{n}-h1").rate_bps for n in range(2, 6)]
     assert all(rate < 100_000_000_000 for rate in rates)
 
 
-def test_credit_comes_with_the_first_update_and_shrinks_by_what_is_sent() -> None:
-    """Nothing may be sent before the cable was crossed once; then a buffer's worth."""
+def test_credit_starts_at_the_buffer_and_shrinks() -> None:
+    """No credit until the first update has crossed the cable; then credit for the whole buffer."""
     buffer = 32 * 1024
     with started(spec_of(PAIR, "fabric=ib", f"switches.credits.buffer={buffer}")) as run:
         assert run.port("left:right").credit_bytes[0] == 0
@@ -97,7 +97,7 @@ def test_credit_comes_with_the_first_update_and_shrinks_by_what_is_sent() -> Non
     assert held <= buffer - left
 
 
-def test_an_injected_pause_shows_at_the_port_it_stops() -> None:
+def test_injected_pause_stops_the_port_it_reaches() -> None:
     with started(spec_of(PAIR, "switches.pfc={xoff: 96KB}")) as run:
         run.run_until(20_000)
         run.inject("h2:right", pfc_frame(3, 0xFFFF))
@@ -115,10 +115,8 @@ FCS, preamble and gap; management's lane asks for no credit."""
 @pytest.mark.parametrize("fabric", UNKNOWN)
 @pytest.mark.parametrize("at", ["h1:left", "left:right", "right:h2"])
 @pytest.mark.parametrize("times", [1, 3])
-def test_an_injected_frame_delays_a_sender_by_its_own_time(
-    fabric: str, at: str, times: int
-) -> None:
-    """Packets of one length that leave no break on any line: 8 ns of 100 Gb/s for each frame."""
+def test_injected_frame_delays_a_sender_by_its_length(fabric: str, at: str, times: int) -> None:
+    """Packets of one length without gaps on any line: 8 ns of 100 Gb/s for each injected frame."""
     alike = PAIR.replace("op: write, size: 1MB", f"op: send, size: {244 * 4096}")
     ends = []
     for injected in (0, times):
@@ -130,10 +128,10 @@ def test_an_injected_frame_delays_a_sender_by_its_own_time(
     assert ends[1] - ends[0] == 8 * times
 
 
-def test_a_packet_that_comes_while_an_injected_frame_is_sent_waits_for_its_end() -> None:
-    """The second of two, at an idle port: the later the frame, the later it leaves, by as much.
+def test_packet_waits_for_the_end_of_an_injected_frame() -> None:
+    """Of two packets at an idle port, the second leaves later by as much as the frame came later.
 
-    The port has sent the first packet long before, and gives its buffer back only once.
+    The port has sent the first packet long before, and releases its buffer only once.
     """
     two = PAIR.replace("op: write, size: 1MB", "op: send, size: 4096, count: 2")
     ends = []
@@ -150,21 +148,21 @@ def test_a_packet_that_comes_while_an_injected_frame_is_sent_waits_for_its_end()
     assert 222 <= delayed[-1] - undisturbed <= 322
 
 
-def test_a_frame_injected_behind_a_packet_does_not_keep_it_in_the_buffer() -> None:
-    """A packet leaves its switch with its last bit, whatever is sent next."""
+def test_injected_frame_does_not_hold_a_sent_packet() -> None:
+    """A packet leaves the buffer with its last bit, whatever the port sends next."""
     held = []
     for injected in (False, True):
         with started(spec_of(PAIR)) as run:
             run.run_until(10_000)
             if injected:
                 run.inject("left:right", bytes(4_000))
-            run.run_until(10_335)  # a packet's time later
+            run.run_until(10_335)  # one packet's serialisation later
             held.append(run.port("left:h1").held_bytes[3])
     assert held[0] == held[1] > 0
 
 
-def test_datagrams_count_as_received_in_whatever_order_they_come() -> None:
-    """Every fifth of 20 is lost on the way."""
+def test_datagrams_count_as_received_in_any_order() -> None:
+    """The cable loses every fifth of 20."""
     traffic = "op: send, transport: ud, size: 1KB, count: 20"
     lossy = PAIR.replace("op: write, size: 1MB", traffic) + (
         "faults: [{loss: {cable: 'h1:left', direction: out, every: 5}}]\n"
@@ -175,8 +173,8 @@ def test_datagrams_count_as_received_in_whatever_order_they_come() -> None:
     assert (sender.posted, sender.sent, sender.acknowledged, sender.received) == (20, 20, 20, 16)
 
 
-def test_a_fabric_starts_once() -> None:
-    """The second time is refused, and changes nothing."""
+def test_fabric_starts_only_once() -> None:
+    """The second start is refused, and changes nothing."""
     ends = []
     for again in (False, True):
         with started(spec_of(PAIR)) as run:
@@ -195,14 +193,14 @@ def test_a_fabric_starts_once() -> None:
         ("hosts.stack=tcp", r"^stack: tcp is the TCP of this machine's kernel"),
     ],
 )
-def test_what_the_virtual_clock_cannot_run_makes_no_fabric(setting: str, said: str) -> None:
+def test_unsupported_spec_is_refused_by_the_virtual_clock(setting: str, said: str) -> None:
     spec = spec_of(PAIR, setting)
     with pytest.raises(UsageError, match=said):
         VirtualFabric(spec, spec.topology.build())
 
 
-def test_before_the_start_nothing_has_been_seen() -> None:
-    """No sample, no packet; flows as they are planned. The run after it is like any other."""
+def test_observation_before_the_start_is_empty() -> None:
+    """No samples, no packets, only the planned flows. The run afterwards is unchanged."""
     spec = spec_of(PAIR)
     with VirtualFabric(spec, spec.topology.build()) as run:
         seen = run.observe()
@@ -227,14 +225,14 @@ LOOKS: dict[str, Callable[[VirtualFabric], object]] = {
 
 
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
-def test_a_fabric_that_is_gone_says_so(look: Callable[[VirtualFabric], object]) -> None:
+def test_closed_fabric_refuses_every_call(look: Callable[[VirtualFabric], object]) -> None:
     with started(spec_of(PAIR)) as run:
         finish(run)
     with pytest.raises(UsageError, match="this fabric is gone; look at it before the end of"):
         look(run)
 
 
-def test_names_that_do_not_exist_are_refused_with_a_hint() -> None:
+def test_unknown_names_are_refused_with_a_hint() -> None:
     with started(spec_of(PAIR)) as run:
         with pytest.raises(UsageError, match=r"no port 'lefft:h1' \(did you mean 'left:h1'\?\)"):
             run.port("lefft:h1")
@@ -244,10 +242,10 @@ def test_names_that_do_not_exist_are_refused_with_a_hint() -> None:
             run.inject("left:h1", bytes(9000))
 
 
-def test_a_run_does_not_depend_on_its_stretches(
+def test_progress_interval_does_not_change_the_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Looked at after every step, or as rarely as possible: the same end, samples and capture."""
+    """Reported after every step, or as rarely as possible: the same end, samples and capture."""
     spec = spec_of(INCAST, "switches.pfc={}", "capture=[s1:h1]")
     seen, looks = [], []
     looked: list[int] = []
@@ -270,8 +268,8 @@ def test_a_run_does_not_depend_on_its_stretches(
 
 
 @pytest.mark.parametrize("limit", ["1us", "50us", "60us", "1234567ps"])
-def test_a_run_ends_at_its_time_limit(limit: str, tmp_path: Path) -> None:
-    """In the middle of a step, too."""
+def test_run_ends_at_its_time_limit(limit: str, tmp_path: Path) -> None:
+    """Also in the middle of a step."""
     spec = spec_of(INCAST, f"time_limit={limit}")
     seen: list[int] = []
     VirtualRunner().run(
@@ -282,8 +280,8 @@ def test_a_run_ends_at_its_time_limit(limit: str, tmp_path: Path) -> None:
     assert seen[-1] == -(-spec.time_limit_ps // 1000)
 
 
-def test_captures_that_nobody_reads_stop_no_run() -> None:
-    """They fill their memory after a part of the run; what comes then is missed."""
+def test_unread_captures_do_not_stop_a_run() -> None:
+    """They fill their memory during the run; later frames are missed."""
     with started(spec_of(INCAST, "switches.pfc={}", "capture=all", "traffic.0.size=2MB")) as run:
         steps = 0
         while not run.finished:

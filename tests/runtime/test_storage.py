@@ -1,4 +1,4 @@
-"""Storage on the virtual clock: times by arithmetic, rates by the line's, and bytes in any case.
+"""Storage on the virtual clock: calculated latencies, IOPS limits, and the arrival of every byte.
 
 Two hosts and a switch, cables of 100 Gb/s and 500 ns, 600 ns in the switch.
 """
@@ -23,7 +23,7 @@ STORAGE = star(2) + (
     "traffic:\n"
     "  - {name: disk, pattern: storage, from: h1, to: h2, media: 10us, block: 4KiB, start: 5us}\n"
 )
-"""It starts when InfiniBand's ports have told their first credits."""
+"""The start time is after the first credit updates of InfiniBand ports."""
 FABRICS = ("roce", "ib")
 READS, WRITES = "traffic.0.reads=100%", "traffic.0.reads=0%"
 FETCHED = "traffic.0.in_capsule=0"
@@ -31,29 +31,30 @@ FETCHED = "traffic.0.in_capsule=0"
 ACK = {"roce": 86, "ib": 30}
 """Bytes on the cable, framing included."""
 SMALLEST = {"roce": 82, "ib": 26}
-"""Of a SEND beside its payload."""
+"""Bytes on the cable of a SEND, without its payload."""
 RETH, AETH = 16, 4
 FLOW_CONTROL_NS = 7
 """InfiniBand's flow-control packets on two cables, and the rounding of two times."""
 
 
 def packet(fabric: str, payload: int, *more: int) -> int:
-    """Bytes on the cable of a packet with these headers more than a SEND's."""
+    """Bytes on the cable of a packet with these headers in addition to a SEND's."""
     return SMALLEST[fabric] + payload + sum(more)
 
 
 def way_ns(fabric: str, *packets: int) -> float:
-    """From the first bit of the first packet to the last of the last, over both cables.
+    """Time from the first bit of the first packet to the last bit of the last, over both cables.
 
-    Store and forward on Ethernet, where the first is not shorter than the rest; on InfiniBand
-    the switch waits for 20 bytes of header.
+    Ethernet switches store and forward, and the first packet is not shorter than the others; on
+    InfiniBand the switch waits for 20 bytes of header.
     """
     waited = packets[0] if fabric == "roce" else 20
     return (waited + sum(packets)) * 0.08 + 2 * 500 + 600
 
 
 def took_ns(fabric: str, *settings: str) -> tuple[list[int], tuple[IoFigures, ...]]:
-    """How long each I/O took, and what they came to. Every byte has arrived."""
+    """The duration of each I/O and the figures of all, after a check that every byte has
+    arrived."""
     given = (f"fabric={fabric}", "switches.latency=600ns", *settings)
     with started(spec_of(STORAGE, *given)) as run:
         assert all(flow.completed for flow in finish(run).flows.values())
@@ -62,8 +63,8 @@ def took_ns(fabric: str, *settings: str) -> tuple[list[int], tuple[IoFigures, ..
 
 
 @pytest.mark.parametrize("fabric", FABRICS)
-def test_a_read_takes_as_long_as_its_parts(fabric: str) -> None:
-    """The command there, the drive, the data back and the response right behind them."""
+def test_read_takes_the_sum_of_its_parts(fabric: str) -> None:
+    """The command, the drive, and the data with the response right behind them."""
     command, response = packet(fabric, 64), packet(fabric, 16)
     data = packet(fabric, BLOCK, RETH)
     (took,), _ = took_ns(fabric, READS)
@@ -72,8 +73,8 @@ def test_a_read_takes_as_long_as_its_parts(fabric: str) -> None:
 
 
 @pytest.mark.parametrize("fabric", FABRICS)
-def test_a_write_in_its_capsule_takes_as_long_as_its_parts(fabric: str) -> None:
-    """Command and data there, in two packets, the drive, and the response."""
+def test_write_in_capsule_takes_the_sum_of_its_parts(fabric: str) -> None:
+    """Command and data in two packets, the drive, and the response."""
     data, rest = packet(fabric, BLOCK), packet(fabric, 64)
     (took,), _ = took_ns(fabric, WRITES)
     expected = way_ns(fabric, data, rest) + MEDIA_NS + way_ns(fabric, packet(fabric, 16))
@@ -81,9 +82,9 @@ def test_a_write_in_its_capsule_takes_as_long_as_its_parts(fabric: str) -> None:
 
 
 @pytest.mark.parametrize("fabric", FABRICS)
-def test_a_write_that_is_fetched_costs_a_round_trip_more(fabric: str) -> None:
-    """The command, which is acknowledged before READ is asked for; READ and its response; the
-    drive; the response."""
+def test_fetched_write_costs_one_more_round_trip(fabric: str) -> None:
+    """The command, whose ACK precedes the READ; the READ and its response; the drive; the
+    response."""
     command, response = packet(fabric, 64), packet(fabric, 16)
     request, data = packet(fabric, 0, RETH), packet(fabric, BLOCK, AETH)
     (took,), _ = took_ns(fabric, WRITES, FETCHED)
@@ -94,8 +95,8 @@ def test_a_write_that_is_fetched_costs_a_round_trip_more(fabric: str) -> None:
 
 @pytest.mark.parametrize("fabric", FABRICS)
 def test_deep_queues_fill_the_line_with_blocks(fabric: str) -> None:
-    """Of an I/O the line to the initiator carries the data, the response and the command's ACK;
-    and as many are on their way as the queue is deep (Little's law)."""
+    """Per I/O the line to the initiator carries the data, the response and the command's ACK; as
+    many I/Os are in flight as the queue is deep (Little's law)."""
     io = packet(fabric, BLOCK, RETH) + packet(fabric, 16) + ACK[fabric]
     _, (reads,) = took_ns(fabric, READS, "traffic.0.depth=64", "traffic.0.count=3000")
     assert reads.iops is not None
@@ -113,10 +114,10 @@ LINE, DRIVE, DEPTH = "line", "drive", "depth"
 )
 @pytest.mark.parametrize("way", [READS, WRITES], ids=["read", "write"])
 @pytest.mark.parametrize("fabric", FABRICS)
-def test_a_drive_does_what_line_drive_or_depth_allow(
+def test_iops_are_limited_by_line_drive_or_depth(
     fabric: str, way: str, rate_gbit: int, depth: int, tightest: str
 ) -> None:
-    """IOPS = min(line / I/O on the line, drive / block, depth / time of one alone)."""
+    """IOPS = min(line / I/O on the line, drive / block, depth / latency of a lone I/O)."""
     drive = f"traffic.0.media_rate={rate_gbit}Gbit"
     (alone_ns,), _ = took_ns(fabric, way, drive)
     _, (ios,) = took_ns(fabric, way, drive, f"traffic.0.depth={depth}", "traffic.0.count=4000")
@@ -129,9 +130,9 @@ def test_a_drive_does_what_line_drive_or_depth_allow(
 
 
 @pytest.mark.parametrize("fabric", FABRICS)
-def test_the_limit_is_the_drives_whoever_reads_and_each_way_has_its_own(fabric: str) -> None:
-    """Two initiators with two queues each, half of it writes: a drive of 30 and 10 Gb/s gives
-    30 and 10, and two of them twice that."""
+def test_drive_limits_reads_and_writes_separately(fabric: str) -> None:
+    """Two initiators with two queues each for reads and for writes: a drive of 30 and 10 Gb/s gives
+    30 and 10, and two drives twice that."""
     for targets, times in (("h3", 1), ("h3-h4", 2)):
         spec = spec_of(
             star(4) + "traffic:\n"
@@ -150,15 +151,15 @@ def test_the_limit_is_the_drives_whoever_reads_and_each_way_has_its_own(fabric: 
 
 
 def test_blocks_of_one_drive_wait_for_each_other() -> None:
-    """Three reads at once of 4096 bytes at 32.768 Gb/s, a microsecond each: the drive sends them
-    a microsecond apart, later than the line would have."""
+    """Three simultaneous reads of 4096 bytes at 32.768 Gb/s take a microsecond each: the drive
+    sends them a microsecond apart, more than the line needs."""
     took, _ = took_ns(
         "roce", READS, "traffic.0.media_rate=32.768Gbit", "traffic.0.depth=3", "traffic.0.count=3"
     )
     assert np.diff(took).tolist() == pytest.approx([1000, 1000], abs=packet("roce", 64) * 0.08)
 
 
-def test_a_queue_of_one_does_one_after_another() -> None:
+def test_queue_of_depth_one_serialises_ios() -> None:
     """Its IOPS are one over the latency."""
     took, (reads,) = took_ns("roce", READS, "traffic.0.count=50")
     assert len(set(took)) <= 3, "a nanosecond of rounding apart, and the first has no ACK before it"
@@ -167,7 +168,7 @@ def test_a_queue_of_one_does_one_after_another() -> None:
 
 @pytest.mark.parametrize("fabric", FABRICS)
 def test_no_io_starts_after_the_duration(fabric: str) -> None:
-    """Those that have begun go on to their end; of the others nothing is told, nor waited for."""
+    """Started I/Os finish; the run does not wait for others and reports nothing about them."""
     settings = ("traffic.0.count=500", "traffic.0.depth=4", "traffic.0.reads=50%", FETCHED)
     with started(spec_of(STORAGE, f"fabric={fabric}", *settings)) as run:
         finish(run)
@@ -187,8 +188,9 @@ def test_no_io_starts_after_the_duration(fabric: str) -> None:
     assert data == len(requests.of) * BLOCK
 
 
-def test_progress_of_a_duration_is_that_of_its_time_and_ends_at_all() -> None:
-    """A queue that could do a hundred times as much, beside a flow whose bytes are known."""
+def test_progress_of_a_duration_follows_time() -> None:
+    """A queue with a hundred times more I/Os than fit, beside a flow of known bytes; at the end all
+    progress is complete."""
     spec = spec_of(
         STORAGE + "  - {name: flow, pattern: pair, from: h2, to: h1, size: 5KB}\n",
         "traffic.disk.duration=1ms",
@@ -209,8 +211,8 @@ def test_progress_of_a_duration_is_that_of_its_time_and_ends_at_all() -> None:
 
 @pytest.mark.parametrize("recovery", ["go-back-n", "selective-repeat"])
 @pytest.mark.parametrize("fabric", FABRICS)
-def test_every_block_arrives_in_spite_of_losses(fabric: str, recovery: str) -> None:
-    """Both ways of two queues each, with keys that end; every byte is compared."""
+def test_every_block_arrives_despite_losses(fabric: str, recovery: str) -> None:
+    """Two queues in both directions, with keys that are invalidated; every byte is compared."""
     took, (reads, writes) = took_ns(
         fabric,
         "traffic.0.reads=60%",
@@ -237,10 +239,10 @@ def test_every_block_arrives_in_spite_of_losses(fabric: str, recovery: str) -> N
     ],
     ids=["read", "read, invalidated", "write"],
 )
-def test_tshark_sees_the_operations_between_two_queue_pairs(
+def test_tshark_sees_the_operations_of_a_queue(
     settings: tuple[str, ...], expected: dict[str, int], tmp_path: Path
 ) -> None:
-    """Requests by its own names for opcodes; a queue is two queue pairs, whatever goes on it."""
+    """By tshark's names of opcodes; a queue is two queue pairs in every case."""
     spec = spec_of(STORAGE, "traffic.0.count=3", "capture=['s1:h1']", *settings)
     captures = VirtualRunner().run(spec, out=tmp_path).captures
     fields = ("infiniband.bth.opcode", "ip.dst", "infiniband.bth.destqp", "_ws.malformed")

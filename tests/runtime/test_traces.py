@@ -1,4 +1,5 @@
-"""Traces on the virtual clock: what a spec names is played, work and waiting included."""
+"""Traces on the virtual clock: a run plays the trace that the spec names, with its work and
+waiting."""
 
 from __future__ import annotations
 
@@ -39,15 +40,16 @@ work requires in
 
 @pytest.fixture
 def spec_file(tmp_path: Path) -> Path:
-    """A spec, and beside it the trace that it names."""
+    """Writes a spec, and beside it the trace that it names."""
     (tmp_path / "relay.goal").write_text(RELAY)
     path = tmp_path / "relay.emu.yml"
     path.write_text(SPEC)
     return path
 
 
-def test_a_relay_passes_on_when_it_has_got_everything(spec_file: Path) -> None:
-    """After a microsecond of work the first message; the second as soon as that is delivered."""
+def test_relay_forwards_after_it_received_everything(spec_file: Path) -> None:
+    """The first message leaves after a microsecond of work, the second when the first is
+    delivered."""
     with started(load_spec(spec_file)) as run:
         flows = finish(run).flows
     first, second = flows["relay.h1-h2"], flows["relay.h2-h3"]
@@ -57,8 +59,8 @@ def test_a_relay_passes_on_when_it_has_got_everything(spec_file: Path) -> None:
     assert second.completed
 
 
-def test_a_trace_that_was_changed_is_read_again(spec_file: Path) -> None:
-    """By whoever loads the spec then; a spec that was loaded before stays what it was."""
+def test_changed_trace_is_read_again(spec_file: Path) -> None:
+    """By the next load of the spec; a spec that was loaded before does not change."""
     before = load_spec(spec_file)
     trace = spec_file.with_name("relay.goal")
     trace.write_text(RELAY.replace("8192b", "9192b"))
@@ -67,8 +69,8 @@ def test_a_trace_that_was_changed_is_read_again(spec_file: Path) -> None:
     assert sizes == [8192, 9192]
 
 
-def test_a_trace_needs_as_many_hosts_as_it_has_ranks(spec_file: Path) -> None:
-    """Whether they are named or meant by a group; the line is told."""
+def test_trace_needs_as_many_hosts_as_ranks(spec_file: Path) -> None:
+    """Named or from a group; the error gives the line."""
     with pytest.raises(SpecError, match=r"relay\.emu\.yml:3:.*the trace has 3 ranks, and among"):
         load_spec(spec_file, ["topology.hosts_per_leaf=4"])
 
@@ -80,10 +82,10 @@ traffic: [{name: job, pattern: trace, format: chakra, file: job, groups: groups.
 
 
 @pytest.mark.parametrize("groups", [{"0": [0, 1], "1": [2, 3]}, {"0": [0, 1, 2, 3]}])
-def test_collectives_run_among_their_process_group(
+def test_collectives_run_within_their_process_group(
     groups: dict[str, list[int]], tmp_path: Path
 ) -> None:
-    """Two rings of two, or one of all four; each rank sends what its own ring makes it send."""
+    """Two rings of two, or one of all four; each rank sends what its own ring requires."""
     (tmp_path / "groups.json").write_text(json.dumps(groups))
     attributes = {"comm_type": ALL_REDUCE, "comm_size": 400_000}
     names = [next(name for name, own in groups.items() if rank in own) for rank in range(4)]
@@ -97,8 +99,8 @@ def test_collectives_run_among_their_process_group(
     assert len(flows) == 4
 
 
-def test_a_groups_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """And not the trace that needs it; GOAL's need none."""
+def test_missing_groups_file_is_named(tmp_path: Path) -> None:
+    """Instead of the trace that needs it; GOAL traces need none."""
     write(tmp_path, *([node(1, COMP, us=1)] for _ in range(4)))
     (tmp_path / "job.emu.yml").write_text(CHAKRA)
     with pytest.raises(SpecError, match=r"groups\.json: cannot be read \(No such file"):
@@ -125,8 +127,8 @@ def trace_of_an_all_reduce(folder: Path, size: int) -> Path:
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "tree", "double-tree", "hierarchical"])
-def test_a_trace_s_collectives_use_all_nics(algorithm: str, tmp_path: Path) -> None:
-    """By the algorithm that the entry chooses, in chunks; none is the ring."""
+def test_collectives_of_a_trace_use_all_nics(algorithm: str, tmp_path: Path) -> None:
+    """With the algorithm that the entry chooses, in chunks; the default is the ring."""
     path = trace_of_an_all_reduce(tmp_path, 400_000)
     with started(
         load_spec(path, [f"traffic.0.algorithm={algorithm}", "traffic.0.chunk=4KB"])
@@ -141,8 +143,8 @@ def test_a_trace_s_collectives_use_all_nics(algorithm: str, tmp_path: Path) -> N
     assert max(across.values()) <= 1.05 * min(across.values())
 
 
-def test_an_algorithm_that_a_group_does_not_suit_is_a_finding(tmp_path: Path) -> None:
-    """Three ranks of two servers of two GPUs are no two tiers."""
+def test_unsuitable_group_for_an_algorithm_is_an_error(tmp_path: Path) -> None:
+    """Three ranks of two servers of two GPUs do not fit two tiers."""
     path = trace_of_an_all_reduce(tmp_path, 400_000)
     groups = {"0": [0, 1, 2], "1": [3]}
     (tmp_path / "groups.json").write_text(json.dumps(groups))
@@ -156,8 +158,8 @@ def test_an_algorithm_that_a_group_does_not_suit_is_a_finding(tmp_path: Path) ->
         load_spec(path, settings)
 
 
-def test_operations_get_a_duration_from_the_speed_of_a_gpu(tmp_path: Path) -> None:
-    """2·10^9 operations at 400 TFLOP/s are 5 us; without a speed, a finding asks for one."""
+def test_gpu_speed_gives_operations_a_duration(tmp_path: Path) -> None:
+    """2·10^9 operations at 400 TFLOP/s are 5 us; without a speed, a diagnostic asks for one."""
     write(tmp_path, *([node(1, COMP, {"num_ops": 2_000_000_000})] for _ in range(4)))
     path = tmp_path / "job.emu.yml"
     path.write_text(NODES)
@@ -168,7 +170,7 @@ def test_operations_get_a_duration_from_the_speed_of_a_gpu(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("key", ["tflops=400", "algorithm=tree", "chunk=64KB", "channels=2"])
-def test_keys_of_chakra_are_refused_for_goal(key: str, spec_file: Path) -> None:
+def test_chakra_keys_are_refused_for_goal(key: str, spec_file: Path) -> None:
     name = key.partition("=")[0]
     with pytest.raises(SpecError, match=rf"{name} is for Chakra's traces, and means nothing"):
         load_spec(spec_file, [f"traffic.0.{key}"])

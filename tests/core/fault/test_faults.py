@@ -459,7 +459,7 @@ class Between:
 
 @pytest.mark.parametrize("buffer_kib", [5, 8, 20])
 def test_duplicates_from_another_process_fit_the_buffer(buffer_kib: int) -> None:
-    r"""h2's credit is unknown to the switch's process, so the switch reserves room for the copies
+    """h2's credit is unknown to the switch's process, so the switch reserves room for the copies
     itself.
 
     The buffer is empty, full, and everything between. In the end the switch has sent h1 as many

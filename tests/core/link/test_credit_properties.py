@@ -1,4 +1,4 @@
-r"""Properties of credits on any fabric, load and faults, which hypothesis draws at random.
+"""Properties of credits on any fabric, load and faults, which hypothesis draws at random.
 
 It draws the topology, rates, MTU, lanes and their buffers, which may differ from switch to switch,
 SL2VL, the VL arbitration tables, and the flows with their service levels.

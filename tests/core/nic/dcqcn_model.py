@@ -1,4 +1,4 @@
-r"""A second implementation of DCQCN's reaction point, written event by event from the paper's
+"""A second implementation of DCQCN's reaction point, written event by event from the paper's
 rules.
 
 It shares nothing with the C core, not even its shortcuts: every timer fires.

@@ -1,4 +1,4 @@
-r"""A second implementation of NVIDIA's reaction point, event by event from the help texts of its
+"""A second implementation of NVIDIA's reaction point, event by event from the help texts of its
 parameters.
 
 It shares nothing with the C core, not even its shortcuts: every timer fires.

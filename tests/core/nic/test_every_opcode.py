@@ -1,4 +1,4 @@
-r"""The core's own packets, one of every opcode, as scapy and tshark dissect them.
+"""The core's own packets, one of every opcode, as scapy and tshark dissect them.
 
 `every_opcode.c` performs all operations and prints the frames.
 """

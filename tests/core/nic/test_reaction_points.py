@@ -68,7 +68,7 @@ def _notified(random: Random) -> Iterator[Event]:
 
 
 def _acknowledged(random: Random) -> Iterator[Event]:
-    r"""Events of a sender whose path is free and congested by turns; some packets are lost.
+    """Events of a sender whose path is free and congested by turns; some packets are lost.
 
     Some ACKs cover several packets, some give no round trip.
     """

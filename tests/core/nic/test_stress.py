@@ -1,4 +1,4 @@
-r"""Every operation, both ways, over a wire that loses, repeats, reorders and damages packets.
+"""Every operation, both ways, over a wire that loses, repeats, reorders and damages packets.
 
 `stress.c` checks that every byte is correct, every completion comes once and in order, and no other
 memory changes. This file draws its arguments. A longer run by hand:

@@ -20,7 +20,7 @@ def _samples(until_ns: int) -> Samples:
 
 
 def test_long_run_thins_the_samples_of_a_short_one() -> None:
-    r"""There is room for 4096 rows: over 2 ms with a row every 500 ns, over 10 ms with one every 4
+    """There is room for 4096 rows: over 2 ms with a row every 500 ns, over 10 ms with one every 4
     us.
 
     The transfer ends within the first 500 us.

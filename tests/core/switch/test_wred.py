@@ -55,7 +55,7 @@ switches: {buffer: 4MB, ecn: {kmin: 50KB, kmax: 250KB, pmax: 40%}}
 
 
 def depths_and_marks(*settings: str) -> tuple[list[int], list[int]]:
-    r"""The depth that each data packet found at s1:h1 (enqueue) or left (dequeue), and its mark.
+    """The depth that each data packet found at s1:h1 (enqueue) or left (dequeue), and its mark.
 
     Both follow from the capture of the port alone: the queue filled before the port was released.
     """
