@@ -1,4 +1,4 @@
-"""Binning: peaks survive, totals add up."""
+"""Binning preserves peaks and totals."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ def times(*values: int) -> NDArray[np.int64]:
 
 
 def test_peak_is_the_highest_sample_of_its_bin() -> None:
-    """One sample among many is enough to be seen."""
+    """One sample among many is enough."""
     peaks = peak_per_bin(times(0, 1, 2, 3), column(1, 9, 2, 3), bin_edges(0, 4, 2))
     assert peaks[:, 0].tolist() == [9, 3]
 
 
-def test_bin_without_sample_keeps_the_level_before() -> None:
-    """A queue that was not looked at is not empty."""
+def test_bin_without_sample_keeps_the_previous_level() -> None:
+    """A queue that was not sampled is not empty."""
     peaks = peak_per_bin(times(0, 30), column(5, 7), bin_edges(0, 40, 4))
     assert peaks[:, 0].tolist() == [5, 5, 5, 7]
 
 
-def test_no_samples_are_no_queue_and_no_rate() -> None:
+def test_no_samples_give_zero_queue_and_rate() -> None:
     """An empty series gives zeros for every column."""
     nothing = np.zeros((0, 3), np.int64)
     assert not peak_per_bin(times(), nothing, bin_edges(0, 10, 2)).any()
     assert rate_per_bin(times(), nothing, bin_edges(0, 10, 2)).shape == (2, 3)
 
 
-def test_growth_counts_the_window_only() -> None:
+def test_growth_counts_only_the_window() -> None:
     """Between samples a count grows evenly."""
     assert growth(times(0, 100), column(0, 1000), 20, 70).tolist() == [500]
 
 
-def test_growth_of_some_columns_is_theirs() -> None:
-    """In the order asked for; without samples nothing grew."""
+def test_growth_of_selected_columns_is_in_their_order() -> None:
+    """In the order of the selection; without samples the growth is zero."""
     counts = np.column_stack([column(0, 1000), column(0, 10), column(5, 5)])
     assert growth(times(0, 100), counts, 20, 70).tolist() == [500, 5, 0]
     assert growth(times(0, 100), counts, 20, 70, [2, 0]).tolist() == [0, 500]
@@ -53,7 +53,7 @@ def test_growth_of_some_columns_is_theirs() -> None:
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=50), st.integers(1, 40))
 def test_rates_add_up_to_the_growth(steps: list[int], bins: int) -> None:
-    """Whatever the bins, their rates times their widths are what the count grew by."""
+    """For any bins, the sum of rate times width is the growth of the count."""
     count = np.cumsum(steps).reshape(-1, 1)
     edges = bin_edges(0, max(1, len(steps) - 1), bins)
     rates = rate_per_bin(np.arange(len(steps)), count, edges)
@@ -62,8 +62,8 @@ def test_rates_add_up_to_the_growth(steps: list[int], bins: int) -> None:
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=50), st.integers(1, 40))
-def test_highest_peak_survives(levels: list[int], bins: int) -> None:
-    """Binning never hides the deepest queue."""
+def test_highest_peak_survives_binning(levels: list[int], bins: int) -> None:
+    """The deepest queue remains visible."""
     edges = bin_edges(0, len(levels), bins)
     peaks = peak_per_bin(np.arange(len(levels)), column(*levels), edges)
     assert peaks.max() == max(levels)
@@ -75,7 +75,7 @@ def test_highest_peak_survives(levels: list[int], bins: int) -> None:
     st.integers(0, 2**32),
 )
 def test_growth_between_samples_is_interpolated(moments: list[int], bins: int, seed: int) -> None:
-    """As numpy does it, of all columns at once."""
+    """With numpy's interpolation, for all columns at once."""
     rng = np.random.default_rng(seed)
     count = np.sort(rng.integers(0, 10**12, (len(moments), 3)), axis=0)
     time_ns, edges = times(*sorted(moments)), bin_edges(0, 1200, bins)

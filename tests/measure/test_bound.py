@@ -1,4 +1,4 @@
-"""The arithmetic bound against formulas written out by hand."""
+"""The lower bound of completion times, compared with formulas written out by hand."""
 
 from __future__ import annotations
 
@@ -68,21 +68,21 @@ def bound_ns(topology: Topology, operations: list[Batch], **options: Any) -> int
         (INFINIBAND, Verb.SEND, [4096 + 26, 4096 + 26, 1808 + 26]),
     ],
 )
-def test_packets_occupy_what_the_wire_formats_say(
+def test_packets_occupy_the_bytes_of_the_wire_format(
     overhead: PacketOverhead, verb: Verb, sizes: list[int]
 ) -> None:
-    """A first WRITE packet carries its RETH, all carry the rest."""
+    """The first packet of a WRITE carries the RETH, and every packet the other headers."""
     packets = packets_of(10_000, MTU, verb, overhead)
     assert (packets.first, packets.last, packets.total) == (sizes[0], sizes[-1], sum(sizes))
 
 
 def test_payload_is_padded_to_words() -> None:
-    """Five bytes of payload travel as eight."""
+    """Five bytes of payload occupy eight."""
     assert packets_of(5, MTU, Verb.SEND, ROCE_V2).total == 8 + 82
 
 
 def test_one_message_on_an_idle_path_is_exact() -> None:
-    """Store-and-forward: every hop serialises the first packet, the rest follow it once."""
+    """Store-and-forward: every hop serialises the first packet; the others follow it once."""
     first, rest = 4096 + 98, 9 * (4096 + 82)
     expected = (4 * first + rest) * BYTE_NS + 4 * DELAY_NS + 3 * LATENCY_NS
     assert bound_ns(clos(), [write("h1", "h5", 10 * MTU)]) == int(expected)
@@ -97,8 +97,9 @@ def test_cut_through_waits_for_headers_only() -> None:
     )
 
 
-def test_cut_through_to_a_faster_link_waits_until_it_need_not_pause() -> None:
-    """A packet that leaves four times as fast as it comes in starts when three quarters are in."""
+def test_cut_through_to_a_faster_link_avoids_underrun() -> None:
+    """A packet that leaves four times as fast as it arrives starts when three quarters of it have
+    arrived."""
     packet, header, fast_ns = 4096 + 98, 64, BYTE_NS / 4
     expected = packet * (BYTE_NS - fast_ns) + 2 * header * fast_ns + packet * BYTE_NS
     topology = clos(fabric_rate_bps=400_000_000_000)
@@ -108,7 +109,7 @@ def test_cut_through_to_a_faster_link_waits_until_it_need_not_pause() -> None:
 
 
 def test_incast_is_bound_by_the_receivers_link() -> None:
-    """Seven senders: all their bytes over one link, after the nearest sender's first packet."""
+    """Seven senders: all their bytes cross one link, after the nearest sender's first packet."""
     topology = clos()
     operations = [write(f"h{n}", "h1", 1_000_000) for n in range(2, 9)]
     bound = last_finish_bound(topology, operations, fabric(topology))
@@ -120,7 +121,7 @@ def test_incast_is_bound_by_the_receivers_link() -> None:
 
 
 def test_parallel_links_share_the_load() -> None:
-    """Two slow spines carry half each at best, and that is slower than any host's link."""
+    """Two slow spines carry half each at best, which is slower than any host's link."""
     topology = clos(fabric_rate_bps=10_000_000_000)
     operations = [write(f"h{n}", f"h{n + 4}", 1_000_000) for n in range(1, 5)]
     bound = last_finish_bound(topology, operations, fabric(topology))
@@ -136,8 +137,8 @@ def test_late_start_moves_the_bound() -> None:
     assert bound_ns(clos(), [early, late]) == 1_000_000 + alone
 
 
-def test_nothing_to_send_has_no_bound() -> None:
-    """No message, no bound; nor where there is no way."""
+def test_no_traffic_or_no_path_has_no_bound() -> None:
+    """Without messages, or without a path for them."""
     builder = Builder()
     for switch in ("left", "right"):
         builder.add_switch(switch, "side")
@@ -148,7 +149,7 @@ def test_nothing_to_send_has_no_bound() -> None:
 
 
 def test_spec_gives_framing_latency_and_mtu() -> None:
-    """The bound of a spec uses what its switches and hosts are in the end."""
+    """The bound uses the final settings of switches and hosts."""
     changed = spec(
         fabric="ib",
         switches={"latency": "100ns"},
@@ -162,23 +163,23 @@ def test_spec_gives_framing_latency_and_mtu() -> None:
 
 
 @pytest.mark.parametrize(("tagged", "overhead"), [(8, ROCE_V2_TAGGED), (7, ROCE_V2)])
-def test_tags_count_where_every_host_has_one(tagged: int, overhead: PacketOverhead) -> None:
-    """A bound is for the host that is quickest."""
+def test_tags_count_only_if_every_host_has_one(tagged: int, overhead: PacketOverhead) -> None:
+    """A lower bound must hold for the fastest host."""
     nodes = {f"h{n}": {"nic": {"vlan": 0}} for n in range(1, tagged + 1)}
     changed = spec(hosts={"nodes": nodes})
     assert fabric_of(changed, changed.topology.build()).overhead is overhead
 
 
-def test_switches_cut_through_on_infiniband_unless_told() -> None:
-    """On Ethernet it is the other way round, and a role's own word is the last."""
+def test_infiniband_switches_cut_through_by_default() -> None:
+    """Ethernet switches store and forward, and a role's own setting takes precedence."""
     for name, expected in (("ib", {"spine1", "spine2"}), ("roce", {"leaf1", "leaf2"})):
         own = {"leaf": {"switching": "store-and-forward" if name == "ib" else "cut-through"}}
         changed = spec(fabric=name, switches={"roles": own})
         assert fabric_of(changed, changed.topology.build()).cut_through == expected
 
 
-def test_equal_messages_one_after_another_count_together() -> None:
-    """A batch of three bounds the finish as three batches of one do."""
+def test_equal_consecutive_messages_count_together() -> None:
+    """A batch of three has the same bound as three batches of one."""
     topology = clos()
     together = [Batch("h1", "h5", Verb.WRITE, 1_000_000, count=3)]
     apart = [write("h1", "h5", 1_000_000)] * 3

@@ -15,14 +15,14 @@ traffic: [{name: incast, pattern: incast, from: h2-h5, to: h1, op: write, size: 
 
 
 def told(outcome: Outcome, port: str) -> dict[str, int]:
-    """What pauses did there."""
+    """The pause counters of a port that are not zero."""
     counters = ethernet_counters(outcome.ports)[port]
     paused = re.compile(r"[rt]x_.*_pause(_duration|_transition)?")
     return {name: count for name, count in counters.items() if paused.fullmatch(name) and count}
 
 
-def test_a_global_pause_is_counted_once_and_for_no_priority() -> None:
-    """Each XON ended one pause, of which no time is lost or counted twice."""
+def test_global_pause_is_counted_once_for_no_priority() -> None:
+    """Each XON ends one pause, and no pause time is lost or counted twice."""
     outcome = outcome_of(ONE_SWITCH + INCAST, "switches.pfc={frames: pause, xoff: 48KB, xon: 24KB}")
     near, far = told(outcome, "s1:h2"), told(outcome, "h2:s1")
     assert set(near) == {"tx_global_pause", "tx_global_pause_duration"}
@@ -35,15 +35,15 @@ def test_a_global_pause_is_counted_once_and_for_no_priority() -> None:
     assert abs(near["tx_global_pause_duration"] - far["rx_global_pause_duration"]) <= 1
 
 
-def test_pauses_by_priority_leave_the_global_counters_alone() -> None:
+def test_pfc_pauses_leave_global_counters_at_zero() -> None:
     """The same incast under PFC, on the priority of its data."""
     outcome = outcome_of(ONE_SWITCH + INCAST, "switches.pfc={xoff: 48KB, xon: 24KB}")
     assert set(told(outcome, "s1:h2")) == {"tx_prio3_pause", "tx_prio3_pause_duration"}
 
 
-def test_a_host_has_every_counter_used_or_not(tmp_path: Path) -> None:
-    """Of each priority, so that a script finds `rx_prio3_pause` in every run; and every port of
-    the fabric is there, also an idle one."""
+def test_host_has_every_counter_used_or_not(tmp_path: Path) -> None:
+    """For each priority, so that a script finds `rx_prio3_pause` in every run; idle ports of the
+    fabric are present, too."""
     spec = spec_of(
         ONE_SWITCH + "traffic: [{name: one, pattern: pair, from: h2, to: h1, size: 4KB}]"
     )

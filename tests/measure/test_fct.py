@@ -1,4 +1,4 @@
-"""FCT slowdown: buckets by size against numpy, and messages that are alone."""
+"""FCT slowdown: buckets by size, compared with numpy, and lone messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ traffic:
 
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 300), sizes=st.integers(1, 1000))
 def test_buckets_are_tenths_by_size(seed: int, count: int, sizes: int) -> None:
-    """Together all messages, each bucket above the one before; percentiles by numpy's `linear`."""
+    """Together they have all messages, each bucket above the one before; percentiles follow numpy's
+    `linear`."""
     random = np.random.default_rng(seed)
     carries = random.integers(1, sizes + 1, count)
     alone_ns = random.integers(1, 10**6, count)
@@ -65,8 +66,8 @@ def test_buckets_are_tenths_by_size(seed: int, count: int, sizes: int) -> None:
         assert max(b.messages for b in found.buckets) <= -(-count // 10)
 
 
-def test_the_unfinished_are_counted_and_the_unknown_left_out() -> None:
-    """Of four messages one never ended, and of one nobody knows how long it takes alone."""
+def test_unfinished_are_counted_and_unknown_left_out() -> None:
+    """Of four messages one never ended, and one has no known time on an idle fabric."""
     requests = Requests(
         ("load", "other"),
         np.array([0, 0, 0, 1]),
@@ -81,9 +82,9 @@ def test_the_unfinished_are_counted_and_the_unknown_left_out() -> None:
     assert (found.buckets[-1].unfinished, found.buckets[-1].mean) == (1, None)
 
 
-def test_ways_that_look_alike_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twelve hosts of three switches, one with a slow cable: ways from four kinds of hosts to
-    four, and each message takes as long as if it were the only one that was ever asked for."""
+def test_similar_paths_are_calculated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve hosts of three switches, one with a slow cable: paths between four kinds of hosts.
+    Each message has the time that a separate calculation gives."""
     text = LOAD.replace("RATE", "400Gbit").replace("hosts_per_leaf: 2", "hosts_per_leaf: 4")
     slow = "topology.cables=[{cable: 'leaf1:h2', rate: 10Gbit}]"
     spec = spec_of(text, "topology.leaves=3", slow, "traffic.0.count=30")
@@ -102,9 +103,9 @@ def test_ways_that_look_alike_are_looked_at_once(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("rate", ["25Gbit", "400Gbit"])
 @pytest.mark.parametrize("op", ["write", "send", "read"])
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
-def test_a_message_alone_has_no_slowdown(fabric: str, op: str, rate: str, tmp_path: Path) -> None:
-    """Whatever its size, and whether the links in the middle are slower or faster: 1, and by a
-    thousandth or a few flow-control packets more at most."""
+def test_lone_message_has_no_slowdown(fabric: str, op: str, rate: str, tmp_path: Path) -> None:
+    """For any size, and slower or faster links in the middle, the slowdown is 1, and at most a
+    thousandth or a few flow-control packets more."""
     text = LOAD.replace("RATE", rate)
     spec = spec_of(text, f"fabric={fabric}", f"traffic.0.op={op}")
     topology = spec.topology.build()

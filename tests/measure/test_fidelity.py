@@ -1,4 +1,4 @@
-"""The arithmetic of fidelity: buckets, percentiles, and what makes a run inconclusive."""
+"""The arithmetic of fidelity: buckets, percentiles, and the causes of an inconclusive verdict."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def verdict(
 
 
 @pytest.mark.parametrize("value", [0, 1, 15, 16, 31, 32, 1000, 123_456, 10**9])
-def test_a_bucket_knows_its_values_to_a_sixteenth(value: int) -> None:
-    """The bounds of the bucket enclose the value, and are close."""
+def test_bucket_is_accurate_to_a_sixteenth(value: int) -> None:
+    """The bounds of the bucket enclose the value closely."""
     bucket = bucket_of(value)
     assert bucket_value(bucket) <= value < bucket_value(bucket + 1)
     assert bucket_value(bucket + 1) - bucket_value(bucket) <= max(1, value // 16 + 1)
 
 
-def test_a_percentile_is_never_told_too_low() -> None:
-    """It is the upper end of the bucket in which it lies."""
+def test_percentile_is_never_too_low() -> None:
+    """It is the upper end of its bucket."""
     late = histogram(*range(1000))
     assert 989 <= percentile(late, 0.99) <= 989 * 17 / 16
     assert percentile(late, 1.0) >= 999
@@ -60,7 +60,7 @@ def test_punctual_frames_make_a_run_conclusive() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS_TO_BE_LATE)
-def test_one_frame_too_late_in_fifty_makes_it_inconclusive_and_says_what_to_do(way: str) -> None:
+def test_two_percent_of_late_frames_make_it_inconclusive(way: str) -> None:
     late = observation(histogram(*[200_000] * 98, 700_000, 700_000), way)
     found = verdict(late)
     assert found.verdict == "inconclusive"
@@ -68,21 +68,21 @@ def test_one_frame_too_late_in_fifty_makes_it_inconclusive_and_says_what_to_do(w
 
 
 @pytest.mark.parametrize("fault", ["send_failures", "receive_drops", "overtaken", "exhausted"])
-def test_a_frame_lost_or_overtaken_makes_a_run_inconclusive(fault: str) -> None:
-    """Whatever lost it: the kernel, a socket's buffer, our own memory."""
+def test_lost_or_reordered_frame_makes_it_inconclusive(fault: str) -> None:
+    """Whether the kernel, a socket's buffer or the emulator's own memory lost it."""
     faults: dict[str, Any] = {fault: 3}
     found = verdict(observation(histogram(1), **faults))
     assert found.verdict == "inconclusive"
     assert "3" in found.reasons[0]
 
 
-def test_a_packet_lost_in_open_vswitch_makes_a_run_inconclusive() -> None:
+def test_packet_lost_in_open_vswitch_makes_it_inconclusive() -> None:
     found = verdict(observation(histogram(1)), transit_lost=2)
     assert found.reasons == ("Open vSwitch lost 2 packets; try a larger slowdown",)
 
 
 def noted(late_ns: list[int], dropped: list[int]) -> Timeline:
-    """By interval of 1 us; how late frames were is emulated, too."""
+    """Values by interval of 1 us; lateness is in emulated time."""
     none = np.zeros(len(late_ns), np.int64)
     late = 1000 * np.array(late_ns, np.int64)
     return Timeline(1_000_000, late, none, np.zeros((len(none), 4), np.int64), np.array(dropped))
@@ -96,17 +96,17 @@ def noted(late_ns: list[int], dropped: list[int]) -> Timeline:
         ([0, 1_000, 0, 0, 0, 0], [0, 0, 0, 0, 0, 5]),
     ],
 )
-def test_lossless_packets_dropped_after_late_frames_may_be_the_machine_s(
+def test_drops_soon_after_late_frames_are_inconclusive(
     late_ns: list[int], dropped: list[int]
 ) -> None:
-    """As long as it was late, as long again, and until the headroom of 2 us is full."""
+    """During the lateness, for as long again, and until the headroom of 2 us is full."""
     found = verdict(observation(histogram(1)), noted=noted(late_ns, dropped))
     assert found.verdict == "inconclusive"
     assert "5 lossless packets were dropped" in found.reasons[0]
 
 
-def test_lossless_packets_that_a_fault_drops_are_not_the_machine_s() -> None:
-    """As many as it says; one more is nobody's."""
+def test_drops_by_a_fault_stay_conclusive() -> None:
+    """As many as the fault counts; one more is inconclusive."""
     seen = noted([0, 340, 0, 0, 0, 0], [0, 5, 0, 0, 0, 0])
     verdicts = (
         verdict(observation(histogram(1)), noted=seen, dropped_by_faults=by_faults).verdict
@@ -124,16 +124,14 @@ def test_lossless_packets_that_a_fault_drops_are_not_the_machine_s() -> None:
         ([0, 340, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0]),
     ],
 )
-def test_lossless_packets_dropped_on_time_are_the_fabric_s(
-    late_ns: list[int], dropped: list[int]
-) -> None:
-    """One that is dropped before, long after or without a late frame shows that."""
+def test_drops_without_a_late_frame_are_conclusive(late_ns: list[int], dropped: list[int]) -> None:
+    """A drop before, long after or without a late frame shows that the fabric itself drops."""
     found = verdict(observation(histogram(1)), noted=noted(late_ns, dropped))
     assert found.verdict == "ok"
 
 
-def test_how_long_open_vswitch_had_frames_is_told_in_emulated_time() -> None:
-    """It is part of a switch's latency, so it makes no run inconclusive by itself."""
+def test_open_vswitch_delay_is_in_emulated_time() -> None:
+    """The delay is part of a switch's latency, so it makes no run inconclusive by itself."""
     seen = observation(histogram(1))
     assert seen.timing is not None
     kept = replace(seen.timing, plane_kept=histogram(*[300_000] * 99, 9_000_000))
@@ -143,7 +141,7 @@ def test_how_long_open_vswitch_had_frames_is_told_in_emulated_time() -> None:
     assert found.ovs_kept_max_ns == pytest.approx(9_000, rel=1 / 16)
 
 
-def test_the_slowdown_suggested_is_never_far_off() -> None:
-    """One long hiccup says little about what the machine can do."""
+def test_suggested_slowdown_is_bounded() -> None:
+    """One long hiccup says little about the machine's capacity."""
     found = verdict(observation(histogram(*[10**9] * 50)))
     assert "try slowdown: 4000 or more," in found.reasons[0]

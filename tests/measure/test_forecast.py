@@ -1,4 +1,4 @@
-"""Forecasts of collectives against runs: never later than a run, and not much earlier."""
+"""Forecasts of collectives, compared with runs: never later than a run, and close to it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def forecast_ns(algorithm: str, servers: int, size: int) -> int:
 @pytest.mark.parametrize(
     "algorithm", ["ring", "tree", "double-tree", "halving-doubling", "hierarchical"]
 )
-def test_a_forecast_is_a_close_bound(algorithm: str, servers: int, size: str) -> None:
-    """No run is earlier; what meets on the way makes it a tenth later at most. Halving and doubling
-    of twelve ranks crosses the spines, where paths collide, which no bound knows."""
+def test_forecast_is_a_close_lower_bound(algorithm: str, servers: int, size: str) -> None:
+    """Contention makes a run later by a tenth at most. Halving and doubling of twelve ranks crosses
+    the spines, where paths collide, which no bound considers."""
     gpus = ", gpus: 4" if algorithm == "hierarchical" else ""
     entry = f"pattern: all-reduce, algorithm: {algorithm}{gpus}, size: {size}, chunk: 128KiB"
     (job,) = observed(servers, entry).jobs

@@ -19,15 +19,16 @@ def counters(name: str) -> dict[str, int]:
     return infiniband_counters(outcome_of(ONE_SWITCH + INCAST, *LANES).ports)[name]
 
 
-def test_data_is_counted_in_words_from_the_lrh_to_the_icrc() -> None:
-    """Two messages of 100 packets, the first of each with a RETH; flow control is no data."""
+def test_data_is_counted_in_words_from_lrh_to_icrc() -> None:
+    """Two messages of 100 packets, the first of each with a RETH; flow-control packets do not count
+    as data."""
     own = counters("s1:h1")
     assert own["PortXmitPkts"] == 2 * PACKETS
     assert own["PortXmitData"] == 2 * (FIRST_WORDS + (PACKETS - 1) * WORDS)
     assert own["PortRcvData"] == own["PortRcvPkts"] * ACK_WORDS
 
 
-def test_waiting_is_counted_where_credit_was_missing_and_nowhere_else() -> None:
+def test_xmit_wait_counts_only_missing_credit() -> None:
     """The senders of the incast wait; the port to its receiver, and the other pair, never do."""
     outcome = outcome_of(ONE_SWITCH + INCAST, *LANES)
     waits = {name: sum(raw["xmit_wait"]) for name, raw in outcome.ports.items()}
@@ -35,15 +36,15 @@ def test_waiting_is_counted_where_credit_was_missing_and_nowhere_else() -> None:
     assert waits["s1:h1"] == waits["s1:h5"] == 0
 
 
-def test_lanes_are_counted_one_by_one_where_there_are_several() -> None:
-    """SL 1 left on VL 1; a port of one lane keeps to the sums."""
+def test_lanes_are_counted_separately_if_several() -> None:
+    """SL 1 leaves on VL 1; a port with one lane has only the sums."""
     own = counters("s1:h5")
     assert own["PortVLOpPackets1"] == PACKETS
     assert own["PortVLOpData1"] == FIRST_WORDS + (PACKETS - 1) * WORDS
     assert not [name for name in counters("s1:h1") if name.startswith("PortVLOp")]
 
 
-def test_lanes_that_are_asked_for_are_counted_also_when_unused() -> None:
+def test_requested_lanes_are_counted_even_when_unused() -> None:
     """A host's port has the lanes of its switch in every run."""
     ports = outcome_of(ONE_SWITCH + INCAST, *LANES).ports
     own = infiniband_counters(ports, vls=2)["s1:h1"]

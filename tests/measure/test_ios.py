@@ -1,4 +1,4 @@
-"""I/Os: what is told of reads and writes, against counting by hand and numpy."""
+"""I/O figures of reads and writes, compared with plain counting and numpy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from traffic.graph import Asks
 
 
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 200), unfinished=st.integers(0, 5))
-def test_reads_and_writes_are_told_apart(seed: int, count: int, unfinished: int) -> None:
+def test_reads_and_writes_are_separate(seed: int, count: int, unfinished: int) -> None:
     """Counts, bytes and percentiles of each, over one run time; plain messages are neither."""
     random = np.random.default_rng(seed)
     start_ns = random.integers(0, 10**6, count)
@@ -40,7 +40,7 @@ def test_reads_and_writes_are_told_apart(seed: int, count: int, unfinished: int)
         assert one.latency.p95_ns == p95
 
 
-def test_messages_are_no_ios() -> None:
-    """Of requests that nothing more is known of, nothing is told."""
+def test_plain_messages_are_no_ios() -> None:
+    """Requests without a kind give no figures."""
     zeros = np.zeros(3, np.int64)
     assert io_figures(Requests(("a",), zeros, zeros, zeros + 5)) == ()

@@ -1,4 +1,4 @@
-"""Latency of requests: percentiles by numpy's `linear`, and no unfinished one forgotten."""
+"""Latency of requests: percentiles by numpy's `linear`, and a count of unfinished requests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import pytest
 from emu.measure.requests import UNFINISHED, Requests, latencies
 
 
-def test_percentiles_are_of_the_finished_and_the_others_are_counted() -> None:
-    """A hundred of 1 to 100 us in any order, and three that never ended, of two entries."""
+def test_percentiles_are_of_finished_requests_only() -> None:
+    """A hundred requests of 1 to 100 us in any order, and three that never ended, of two
+    entries."""
     took = np.random.default_rng(1).permutation(np.arange(1, 101)) * 1000
     requests = Requests(
         traffic=("reads", "writes", "idle"),
@@ -27,8 +28,8 @@ def test_percentiles_are_of_the_finished_and_the_others_are_counted() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 999, 1000])
-def test_percentiles_agree_with_numpy_s(count: int) -> None:
-    """Its `linear`, which pandas has, too; in whole nanoseconds."""
+def test_percentiles_agree_with_numpy(count: int) -> None:
+    """With numpy's `linear`, as in pandas, in whole nanoseconds."""
     took = np.random.default_rng(count).integers(1, 10**6, count)
     (latency,) = latencies(
         Requests(("a",), np.zeros(count, np.int64), np.zeros(count, np.int64), took)

@@ -1,4 +1,4 @@
-"""Shared counters: what one process counts, another reads."""
+"""Shared counters that one process writes and another reads."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from emu.measure.seqlock import SharedCounters
 COLUMNS = [("packets", 2), ("drops", 1)]
 
 
-def test_a_reader_sees_what_was_published() -> None:
-    """By the names in the layout, through a copy of the open file."""
+def test_reader_sees_published_values() -> None:
+    """By the names of the layout, through a copy of the open file."""
     writer = SharedCounters.new(["leaf1:h1", "leaf1:h2"], COLUMNS)
     writer.begin(time_ps=5_000)[:] = np.array([[1, 2, 3], [4, 5, 6]])
     writer.publish()

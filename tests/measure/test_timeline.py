@@ -1,4 +1,4 @@
-"""The timeline of lateness and losses: how a process notes it, and how several become one."""
+"""Fidelity over time: recorded in each process, and merged over all processes."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("longest_ns", [10**8, SLOTS * FIRST_NS, 10**10, 10**12])
-def test_what_happened_is_in_the_interval_in_which_it_did(program: Path, longest_ns: int) -> None:
-    """The worst of each interval, and losses in sum; a run of any length has room."""
+def test_values_land_in_their_interval(program: Path, longest_ns: int) -> None:
+    """The maximum of each interval, and the sum of losses; a run of any length fits."""
     rng = random.Random(longest_ns)
     notes = [
         (rng.randrange(longest_ns), *(rng.randrange(n) for n in (10**6, 10**6, 4)), 2, 1)
@@ -55,7 +55,7 @@ def test_what_happened_is_in_the_interval_in_which_it_did(program: Path, longest
 
 
 def _timeline(interval_ns: int, **at: tuple[int, int, tuple[int, ...]]) -> Timeline:
-    """`at`: by slot (`s3`), how late and how long kept frames were at most, and what was lost."""
+    """`at`: by slot (`s3`), the most that frames were late and were kept, and the losses."""
     late, kept = np.zeros((2, SLOTS), np.int64)
     lost = np.zeros((SLOTS, len(LOSSES)), np.int64)
     for name, what in at.items():
@@ -65,7 +65,7 @@ def _timeline(interval_ns: int, **at: tuple[int, int, tuple[int, ...]]) -> Timel
 
 
 def _recorded(shim: Timeline, nics: Timeline, cpu: CpuSamples) -> Recording:
-    """What two processes have noted."""
+    """A recording of two processes' timelines."""
     own = observation(histogram())
     assert own.timing is not None
     return recorded(
@@ -75,8 +75,8 @@ def _recorded(shim: Timeline, nics: Timeline, cpu: CpuSamples) -> Recording:
     )
 
 
-def test_the_views_of_all_processes_are_one_in_emulated_time() -> None:
-    """The NICs' intervals are twice as long: two of the shim's are one of theirs."""
+def test_timelines_of_all_processes_merge() -> None:
+    """In emulated time. The NICs' intervals are twice as long as the shim's."""
     recording = _recorded(
         _timeline(1_000_000, s0=(10_000, 3_000, (0, 0, 0, 0)), s3=(20_000, 5_000, (2, 0, 0, 1))),
         _timeline(2_000_000, s1=(15_000, 0, (0, 4, 0, 0)), s2=(0, 0, (0, 0, 1, 0))),
@@ -94,7 +94,7 @@ def test_the_views_of_all_processes_are_one_in_emulated_time() -> None:
     assert recording.cpu_seconds == {"shim": 0.014}
 
 
-def test_a_process_that_noted_nothing_takes_nothing_away() -> None:
+def test_process_without_records_changes_nothing() -> None:
     nothing = CpuSamples((0,), {"shim": (0.0,)})
     noted = _timeline(1_000_000, s5=(7_000, 9_000, (1, 0, 0, 0)))
     for views in ((noted, NOTHING_NOTED), (NOTHING_NOTED, noted)):
