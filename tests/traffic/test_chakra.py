@@ -1,4 +1,4 @@
-"""Chakra's execution traces, written here byte by byte, without a protobuf library."""
+"""Chakra's execution traces, which the test writes byte by byte, without a protobuf library."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def played(prefix: Path) -> OperationGraph:
     return graph_of("t", trace, [f"h{rank + 1}" for rank in range(trace.ranks)])
 
 
-def test_work_sends_and_receives_depend_on_each_other_as_told(tmp_path: Path) -> None:
-    """3 us of work, a message of 4096 bytes when it is done, and work at the other end."""
+def test_work_sends_and_receives_follow_dependencies(tmp_path: Path) -> None:
+    """3 us of work, then a message of 4096 bytes, and work at the other end."""
     prefix = write(
         tmp_path,
         [
@@ -58,8 +58,9 @@ def test_work_sends_and_receives_depend_on_each_other_as_told(tmp_path: Path) ->
     assert (message.after, last.after) == ((work.id,), (message.id,))
 
 
-def test_a_collective_is_expanded_between_what_comes_before_and_after(tmp_path: Path) -> None:
-    """All-reduce of 4 ranks, a ring: 2 * 3 messages of a quarter each; work before and after."""
+def test_collective_expands_between_its_neighbours(tmp_path: Path) -> None:
+    """All-reduce of 4 ranks, a ring: 2 * 3 messages of a quarter each, between work before and
+    after."""
     prefix = write(
         tmp_path,
         *(
@@ -81,7 +82,7 @@ def test_a_collective_is_expanded_between_what_comes_before_and_after(tmp_path: 
 
 
 def _messages_on(order: nx.DiGraph, messages: Sequence[Operation]) -> list[int]:
-    """For each message the messages on the longest chain that ends with it."""
+    """For each message, the number of messages on the longest chain that ends with it."""
     ids = {o.id for o in messages}
     longest: dict[int, int] = {}
     for id in nx.topological_sort(order):
@@ -118,16 +119,15 @@ def collective(size: float | str | None) -> bytes:
         ([b"\x05abc"], r"job\.0\.et: the message at byte \d+ is cut short, or the file is no"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_node(
-    tmp_path: Path, nodes: list[bytes], error: str
-) -> None:
-    """What, where, and what to do."""
+def test_error_names_its_node(tmp_path: Path, nodes: list[bytes], error: str) -> None:
+    """The problem, the place, and what to do."""
     with pytest.raises(TraceError, match=error):
         read_chakra(write(tmp_path, nodes))
 
 
-def test_a_trace_cut_anywhere_gives_an_error_of_ours(tmp_path: Path) -> None:
-    """At a node's end it is a shorter trace; elsewhere the error says where it was cut."""
+def test_truncated_trace_is_read_or_refused(tmp_path: Path) -> None:
+    """Cut between two nodes it is a shorter trace; elsewhere the error names the place of the
+    cut."""
     file = tmp_path / "job.0.et"
     write(tmp_path, [node(1, COMP, us=3), node(2, COMP, us=4, after=[1])])
     whole = file.read_bytes()
@@ -147,15 +147,15 @@ def test_a_trace_cut_anywhere_gives_an_error_of_ours(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [4096, 4096.0, "4096"])
-def test_whole_numbers_may_be_of_any_type(tmp_path: Path, size: float | str) -> None:
-    """Some writers have attributes as doubles or text."""
+def test_integers_of_any_type_are_accepted(tmp_path: Path, size: float | str) -> None:
+    """Some writers store attributes as doubles or text."""
     (step,) = read_chakra(write(tmp_path, [collective(size)])).steps
     assert step.size_bytes == 4096
 
 
 @pytest.mark.parametrize("tag", ["x", None, 0.5])
-def test_a_tag_that_is_no_number_is_told(tmp_path: Path, tag: float | str | None) -> None:
-    """Without one it is 0, as in GOAL."""
+def test_non_numeric_tag_is_refused(tmp_path: Path, tag: float | str | None) -> None:
+    """A missing tag is 0, as in GOAL."""
     message = {"comm_dst": 1, "comm_size": 8}
     with pytest.raises(TraceError, match=r"node 1: attribute comm_tag is"):
         read_chakra(write(tmp_path, [node(1, SEND, {**message, "comm_tag": tag})], []))
@@ -163,7 +163,7 @@ def test_a_tag_that_is_no_number_is_told(tmp_path: Path, tag: float | str | None
     assert step.tag == 0
 
 
-def test_a_large_collective_is_cut_into_messages_that_rdma_has(tmp_path: Path) -> None:
+def test_large_collective_splits_into_rdma_messages(tmp_path: Path) -> None:
     """An all-reduce of 10 GB over two ranks: pieces of 5 GB, in three messages each."""
     one = [collective(10**10)]
     graph = played(write(tmp_path, one, one))
@@ -172,7 +172,7 @@ def test_a_large_collective_is_cut_into_messages_that_rdma_has(tmp_path: Path) -
     assert graph.total_bytes == 2 * 10**10
 
 
-def test_a_missing_rank_is_named(tmp_path: Path) -> None:
+def test_missing_rank_is_named(tmp_path: Path) -> None:
     """Ranks 0 and 2, but no 1."""
     write(tmp_path, [], [], [])
     (tmp_path / "job.1.et").unlink()
@@ -180,8 +180,8 @@ def test_a_missing_rank_is_named(tmp_path: Path) -> None:
         read_chakra(tmp_path / "job")
 
 
-def test_a_collective_without_all_ranks_is_told(tmp_path: Path) -> None:
-    """The one that takes no part is named."""
+def test_collective_with_missing_ranks_is_refused(tmp_path: Path) -> None:
+    """The error names the rank that takes no part."""
     one = node(1, COLL, {"comm_type": ALL_REDUCE, "comm_size": 64})
     with pytest.raises(TraceError, match=r"rank 1 takes no part in this collective"):
         played(write(tmp_path, [one], []))
@@ -208,9 +208,9 @@ TENSOR_AND_DATA: dict[str, Any] = {"0": [0, 1], "1": [2, 3], "2": [0, 2], "3": {
 """Two groups of neighbours, two across."""
 
 
-def test_collectives_are_of_their_process_groups(tmp_path: Path) -> None:
-    """Neighbours first, then across: nobody talks to a rank that is in no group of its own, and
-    each ring of two starts when both of its ranks are through with the one before."""
+def test_collectives_stay_in_their_process_groups(tmp_path: Path) -> None:
+    """First neighbours, then across: ranks outside of a group do not take part, and each ring of
+    two starts when both of its ranks have finished the previous one."""
     ranks = [grouped("0", "2"), grouped("0", "3"), grouped("1", "2"), grouped("1", "3")]
     groups = {
         name: Group(name, tuple(told["ranks"] if isinstance(told, dict) else told))
@@ -231,8 +231,8 @@ def test_collectives_are_of_their_process_groups(tmp_path: Path) -> None:
             assert any(tuple(sorted((b.src, b.dst))) in neighbours for b in before)
 
 
-def test_a_trace_tells_its_groups_itself(tmp_path: Path) -> None:
-    """In a metadata node, as PyTorch does; without ranks a group is everybody."""
+def test_groups_are_read_from_the_trace(tmp_path: Path) -> None:
+    """From a metadata node, as PyTorch writes it; a group without ranks means all ranks."""
     told = [{"pg_name": "0", "ranks": []}, {"pg_name": "1", "ranks": [2, 0], "pg_desc": "tp"}]
     metadata = node(1, METADATA, inputs=f"['{json.dumps(told)}']")
     other = node(2, METADATA, inputs="['no groups at all']")
@@ -249,8 +249,8 @@ def test_a_trace_tells_its_groups_itself(tmp_path: Path) -> None:
     assert len(pairs_of(graph)) == 6
 
 
-def test_a_group_of_one_has_nothing_to_send(tmp_path: Path) -> None:
-    """What comes after it waits for what comes before it."""
+def test_group_of_one_sends_nothing(tmp_path: Path) -> None:
+    """Its successors wait for its predecessors."""
     nodes = [
         node(1, COMP, us=3),
         node(2, COLL, {"comm_type": ALL_REDUCE, "comm_size": 64, "pg_name": "7"}, after=[1]),
@@ -271,9 +271,7 @@ def test_a_group_of_one_has_nothing_to_send(tmp_path: Path) -> None:
         ((0, 1, 2, 3), r"node 10: rank 3 takes no part in this collective; let all ranks of its"),
     ],
 )
-def test_members_that_are_not_there_are_told(
-    tmp_path: Path, members: tuple[int, ...], error: str
-) -> None:
+def test_missing_members_are_named(tmp_path: Path, members: tuple[int, ...], error: str) -> None:
     """Three of four ranks do a collective of group 5."""
     prefix = write(tmp_path, grouped("5"), grouped("5"), grouped("5"), [node(1, COMP, us=1)])
     with pytest.raises(TraceError, match=error):
@@ -293,8 +291,8 @@ def test_members_that_are_not_there_are_told(
         '{"0": {}}',
     ],
 )
-def test_a_file_that_tells_no_groups_is_refused(tmp_path: Path, text: str) -> None:
-    """By its name, and with what it should look like."""
+def test_file_without_groups_is_refused(tmp_path: Path, text: str) -> None:
+    """The error has its name and the expected content."""
     path = tmp_path / "groups.json"
     path.write_text(text)
     with pytest.raises(TraceError, match=r"groups\.json: is no file of process groups; write"):

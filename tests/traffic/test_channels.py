@@ -1,4 +1,4 @@
-"""Channels: rings and trees that use every NIC of a server, and never change rails."""
+"""Channels: rings and trees that use every NIC of a server and never change rails."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from traffic.collectives.tree import parents_of as tree_of
 
 
 def hops(ring: list[int], gpus: int) -> list[tuple[int, int]]:
-    """Of the ring's steps, those from one server to another."""
+    """The ring's steps from one server to another."""
     steps = zip(ring, [*ring[1:], ring[0]], strict=True)
     return [(src, dst) for src, dst in steps if src // gpus != dst // gpus]
 
 
 @settings(max_examples=50)
 @given(servers=st.integers(2, 9), gpus=st.integers(1, 8), channel=st.integers(0, 20))
-def test_a_ring_visits_each_server_once(servers: int, gpus: int, channel: int) -> None:
+def test_ring_visits_each_server_once(servers: int, gpus: int, channel: int) -> None:
     ring = ring_of(in_a_row(servers * gpus, gpus), channel).tolist()
     assert sorted(ring) == list(range(servers * gpus))
     assert len(hops(ring, gpus)) == servers
@@ -30,9 +30,9 @@ def test_a_ring_visits_each_server_once(servers: int, gpus: int, channel: int) -
 
 @settings(max_examples=50)
 @given(servers=st.integers(2, 9), gpus=st.integers(2, 8))
-def test_rings_use_all_nics_and_keep_to_their_rails(servers: int, gpus: int) -> None:
-    """Each NIC sends on one channel and receives on one; two NICs are too few where servers are
-    odd in number."""
+def test_rings_use_all_nics_and_stay_on_their_rails(servers: int, gpus: int) -> None:
+    """Each NIC sends on one channel and receives on one; an odd number of servers needs more than
+    two NICs."""
     sends: Counter[int] = Counter()
     receives: Counter[int] = Counter()
     changes = 0
@@ -48,10 +48,8 @@ def test_rings_use_all_nics_and_keep_to_their_rails(servers: int, gpus: int) -> 
 
 @settings(max_examples=50)
 @given(servers=st.integers(1, 9), gpus=st.integers(1, 8), channel=st.integers(0, 20))
-def test_one_gpu_of_each_server_talks_to_other_servers(
-    servers: int, gpus: int, channel: int
-) -> None:
-    """Number `channel`; the others are a chain behind it."""
+def test_one_gpu_per_server_talks_to_other_servers(servers: int, gpus: int, channel: int) -> None:
+    """GPU number `channel`; the others form a chain behind it."""
     parents = parents_of(in_a_row(servers * gpus, gpus), channel, tree_of(servers))
     assert np.count_nonzero(parents == NOBODY) == 1
     for rank, parent in enumerate(parents.tolist()):
@@ -63,7 +61,7 @@ def test_one_gpu_of_each_server_talks_to_other_servers(
 
 @given(numbers=st.lists(st.integers(0, 3), min_size=1, max_size=12), channel=st.integers(0, 9))
 def test_servers_of_any_size_have_a_ring(numbers: list[int], channel: int) -> None:
-    """Ranks of a server may stand anywhere, and servers may differ."""
+    """Ranks of a server can have any numbers, and servers can differ in size."""
     servers = by_number(numbers)
     ring = ring_of(servers, channel).tolist()
     assert sorted(ring) == list(range(len(numbers)))
@@ -72,7 +70,7 @@ def test_servers_of_any_size_have_a_ring(numbers: list[int], channel: int) -> No
     assert changes == len(servers) - 1
 
 
-def test_hosts_alone_are_a_plain_ring_on_one_channel() -> None:
+def test_hosts_without_servers_use_one_plain_ring() -> None:
     alone = in_a_row(5, 1)
     assert ring_of(alone, 3).tolist() == [0, 1, 2, 3, 4]
     assert nics_of(alone) == 1

@@ -1,4 +1,4 @@
-"""Collectives as graphs: right results, closed forms, and that the waiting leads somewhere."""
+"""Collectives as graphs: correct results, closed forms, and no dependency cycle."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def all_reduce(algorithm: str, ranks: int, size_bytes: int, gpus: int = 1) -> Op
 
 
 def steps(graph: OperationGraph) -> int:
-    """Messages of the longest chain."""
+    """Number of messages on the longest chain."""
     return int(nx.dag_longest_path_length(graph.dependencies())) + 1
 
 
 @pytest.mark.parametrize(("kind", "algorithm"), EVERY)
 @settings(max_examples=10)
 @given(ranks=st.integers(2, 9), floats=st.integers(9, 50), cut=CUTS, gpus=st.integers(1, 3))
-def test_everybody_has_what_numpy_says(
+def test_all_ranks_have_the_results_of_numpy(
     kind: Kind, algorithm: str, ranks: int, floats: int, cut: Cut, gpus: int
 ) -> None:
-    """Messages carry what the buffers hold when they may start."""
+    """A message carries the content of the buffers at its earliest start."""
     ranks *= gpus if algorithm == "hierarchical" else 1
     own = job(kind, algorithm, ranks, 4 * max(floats, ranks), root=ranks // 2)
     first = random_values(own, seed=ranks)
@@ -74,10 +74,11 @@ def test_everybody_has_what_numpy_says(
 @pytest.mark.parametrize(("kind", "algorithm"), EVERY)
 @settings(max_examples=10)
 @given(ranks=st.integers(2, 8), floats=st.integers(9, 50), gpus=st.integers(1, 3))
-def test_wrong_values_are_found(
+def test_wrong_values_are_detected(
     kind: Kind, algorithm: str, ranks: int, floats: int, gpus: int
 ) -> None:
-    """What a played graph leaves is right by the job's own results, and one bit more is not."""
+    """The buffers after a played graph are correct by the job's own results; one more bit is
+    not."""
     ranks *= gpus if algorithm == "hierarchical" else 1
     own = job(kind, algorithm, ranks, 4 * max(floats, ranks))
     first = first_values(own, np.random.default_rng(floats))
@@ -92,10 +93,10 @@ def test_wrong_values_are_found(
 @pytest.mark.parametrize(("kind", "algorithm"), EVERY)
 @settings(max_examples=10)
 @given(ranks=st.integers(2, 9), floats=st.integers(30, 99), cut=CUTS, gpus=st.integers(1, 3))
-def test_amounts_are_known_before_anything_is_made(
+def test_totals_are_known_before_expansion(
     kind: Kind, algorithm: str, ranks: int, floats: int, cut: Cut, gpus: int
 ) -> None:
-    """Flows, messages, bytes: (n - 1) S in all, of an all-reduce twice that; and no cycle."""
+    """Flows, messages, bytes: (n - 1) S in all, twice that for an all-reduce; and no cycle."""
     ranks *= gpus if algorithm == "hierarchical" else 1
     own = job(kind, algorithm, ranks, 4 * max(floats, ranks))
     servers = in_a_row(ranks, gpus)
@@ -110,7 +111,7 @@ def test_amounts_are_known_before_anything_is_made(
 
 @settings(max_examples=25)
 @given(ranks=st.integers(2, 12), piece=st.integers(1, 10**6))
-def test_a_ring_all_reduce_sends_what_the_closed_form_says(ranks: int, piece: int) -> None:
+def test_ring_all_reduce_sends_the_closed_form(ranks: int, piece: int) -> None:
     """2(n - 1) steps and 2(n - 1)/n * S bytes for each rank, all to its right neighbour."""
     graph = all_reduce("ring", ranks, size := 4 * piece * ranks)
     names = [f"h{n}" for n in range(1, ranks + 1)]
@@ -123,9 +124,9 @@ def test_a_ring_all_reduce_sends_what_the_closed_form_says(ranks: int, piece: in
 
 @settings(max_examples=25)
 @given(order=st.integers(2, 8).flatmap(lambda ranks: st.permutations(range(ranks))))
-def test_an_all_to_all_posts_for_the_next_neighbour_first(order: list[int]) -> None:
-    """Then for the one after it: in the order of its ranks, whatever their numbers are. Of what
-    may leave at the same time, the operation with the lower number does."""
+def test_all_to_all_posts_for_the_next_neighbour_first(order: list[int]) -> None:
+    """Then for the one after it, in the order of the ranks. Of operations that can start together,
+    the one with the lower number starts first."""
     schedule, pieces = Schedule(buffers=False), pieces_of(0, 4 * len(order), len(order))
     all_to_all(schedule, np.array(order), pieces, pieces)
     graph = schedule.graph("all", [str(rank) for rank in range(len(order))])
@@ -136,8 +137,9 @@ def test_an_all_to_all_posts_for_the_next_neighbour_first(order: list[int]) -> N
 
 @settings(max_examples=25)
 @given(doublings=st.integers(1, 5))
-def test_halving_and_doubling_takes_few_steps_and_no_more_bytes(doublings: int) -> None:
-    """2 log2(n) steps of S/2, S/4, ..., S/n and back: 2(n - 1)/n * S bytes for each rank."""
+def test_halving_and_doubling_takes_few_steps(doublings: int) -> None:
+    """2 log2(n) steps of S/2, S/4, ..., S/n and back: 2(n - 1)/n * S bytes for each rank, as in a
+    ring."""
     ranks = 2**doublings
     graph = all_reduce("halving-doubling", ranks, 4 * ranks)
     halves = [4 * ranks >> step for step in range(1, doublings + 1)]
@@ -150,8 +152,8 @@ def test_halving_and_doubling_takes_few_steps_and_no_more_bytes(doublings: int) 
 
 @settings(max_examples=25)
 @given(ranks=st.integers(2, 40))
-def test_a_tree_is_low_and_nobody_has_three_children(ranks: int) -> None:
-    """2 ceil(log2 n) steps at most; all are below the one root."""
+def test_tree_is_low_with_two_children_at_most(ranks: int) -> None:
+    """2 ceil(log2 n) steps at most; all ranks are below the one root."""
     parents = parents_of(ranks)
     assert sorted(parents[parents < 0]) == [-1]
     assert np.bincount(parents[parents >= 0], minlength=ranks).max() <= 2
@@ -160,9 +162,9 @@ def test_a_tree_is_low_and_nobody_has_three_children(ranks: int) -> None:
 
 @settings(max_examples=25)
 @given(ranks=st.integers(2, 40))
-def test_of_two_trees_hardly_anybody_is_a_leaf_in_both(ranks: int) -> None:
-    """One, where the number is odd; nobody where it is even. So all send, and not too much:
-    2 S at most, S/2 up and down in the one tree as a leaf and thrice that in the other."""
+def test_double_tree_shares_leaves_and_load(ranks: int) -> None:
+    """At most one rank is a leaf in both trees. So all ranks send, and 2 S at most: S/2 up and down
+    in one tree as a leaf, three times that in the other."""
     inner = set(parents_of(ranks).tolist()) - {-1}
     second = second_tree(ranks)
     inner_second = {int(second[place]) for place in inner}
@@ -175,9 +177,9 @@ def test_of_two_trees_hardly_anybody_is_a_leaf_in_both(ranks: int) -> None:
 
 @settings(max_examples=25)
 @given(servers=st.integers(1, 4), gpus=st.integers(1, 4), floats=st.integers(1, 9))
-def test_a_hierarchical_all_reduce_spares_the_rails(servers: int, gpus: int, floats: int) -> None:
-    """2(g - 1)/g S inside, 2(N - 1)/N S/g along its rail for each rank, in as many steps as
-    2(g - 1) + 2(N - 1)."""
+def test_hierarchical_all_reduce_spares_the_rails(servers: int, gpus: int, floats: int) -> None:
+    """2(g - 1)/g S inside, 2(N - 1)/N S/g along its rail for each rank, in as many steps as 2(g -
+    1) + 2(N - 1)."""
     ranks = servers * gpus
     if ranks < 2:
         return
@@ -193,8 +195,8 @@ def test_a_hierarchical_all_reduce_spares_the_rails(servers: int, gpus: int, flo
     assert steps(graph) == 2 * (gpus - 1) + 2 * (servers - 1)
 
 
-def test_chunks_take_turns_on_channels() -> None:
-    """Each channel is a flow of its own between the same ranks, told apart by its number."""
+def test_chunks_alternate_over_channels() -> None:
+    """Each channel is a separate flow between the same ranks, with its number in the name."""
     own = job(Kind.ALL_REDUCE, "ring", 2, 4000)
     graph = collective(own, cut=Cut(chunk_bytes=500, channels=2))
     assert [flow.name for flow in graph.flows] == [
@@ -204,8 +206,8 @@ def test_chunks_take_turns_on_channels() -> None:
     assert graph.size_bytes.max() == 500
 
 
-def test_start_and_priority_hold_for_every_operation() -> None:
-    """A collective that starts late, on a class of its own."""
+def test_start_and_priority_apply_to_every_operation() -> None:
+    """For a collective that starts late, on its own priority."""
     graph = collective(job(Kind.ALL_REDUCE, "ring", 3, 300), start_ns=700, priority=5)
     assert {(o.not_before_ns, o.priority, o.verb) for o in graph.operations} == {
         (700, 5, Verb.WRITE)
@@ -221,16 +223,14 @@ def test_start_and_priority_hold_for_every_operation() -> None:
         (Kind.ALL_REDUCE, "hierarchical", 3, "8 ranks are no whole number of servers of 3 GPUs"),
     ],
 )
-def test_ranks_that_do_not_suit_are_refused(
-    kind: Kind, algorithm: str, gpus: int, told: str
-) -> None:
-    """Before anything is made."""
+def test_unsuitable_ranks_are_refused(kind: Kind, algorithm: str, gpus: int, told: str) -> None:
+    """Before any operation is made."""
     with pytest.raises(ValueError, match=f"^{told}$"):
         collective(job(kind, algorithm, 8, 800), servers=in_a_row(8, gpus))
 
 
-def test_a_thousand_ranks_fit() -> None:
-    """Two million operations are a table, made column by column; each waits for the one before
+def test_thousand_ranks_fit() -> None:
+    """Two million operations are a table, built column by column; each waits for the previous one
     at the left neighbour, so there is no cycle."""
     graph = all_reduce("ring", 1024, 16_384_000)
     assert len(graph.operations) == 2 * 1023 * 1024

@@ -1,4 +1,4 @@
-"""Patterns drawn at random: who is drawn, when, and how large, against the arithmetic of chance."""
+"""Random patterns: receivers, times and sizes, compared with their probabilities."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def load(
 
 
 @given(share=st.floats(0, 1), outstanding=st.integers(1, 6), seed=st.integers())
-def test_a_hot_spot_gets_its_share_of_every_host(share: float, outstanding: int, seed: int) -> None:
-    """Exactly, as the share is of a number of messages; nobody sends to itself."""
+def test_hot_spot_gets_its_share_of_every_host(share: float, outstanding: int, seed: int) -> None:
+    """Exactly, because the share is of a number of messages; no host sends to itself."""
     messages = Messages(Verb.SEND, 100, count=20, outstanding=outstanding)
     graph = hot_spot("h", HOSTS, "h4", share, messages, Random(seed))
     to_hot = {flow.src: len(flow.operations) for flow in graph.flows if flow.dst == "h4"}
@@ -48,8 +48,9 @@ def test_a_hot_spot_gets_its_share_of_every_host(share: float, outstanding: int,
     assert sent == dict.fromkeys(set(HOSTS) - {"h4"}, 20)
 
 
-def test_a_host_s_messages_wait_for_each_other_whoever_gets_them() -> None:
-    """With two outstanding, two of each host wait for nothing, the others for one of the same."""
+def test_outstanding_limit_covers_all_receivers() -> None:
+    """With two outstanding messages, two of each host wait for nothing, and the others for one of
+    the same host."""
     messages = Messages(Verb.WRITE, 100, count=8, outstanding=2)
     graph = hot_spot("h", HOSTS, "h1", 0.5, messages, Random(1))
     operations = graph.operations
@@ -60,15 +61,15 @@ def test_a_host_s_messages_wait_for_each_other_whoever_gets_them() -> None:
         assert len({before for o in own for before in o.after}) == 6
 
 
-def test_a_hot_spot_alone_with_one_other_host_is_refused() -> None:
-    """The cold messages would have nobody to go to."""
+def test_hot_spot_with_one_other_host_is_refused() -> None:
+    """The cold messages would have no receiver."""
     with pytest.raises(ValueError, match="beside h1"):
         hot_spot("h", ["h1", "h2"], "h1", 0.5, Messages(Verb.WRITE, 1), Random(1))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_distribution_s_mean_is_that_of_its_curve(name: str) -> None:
-    """Integrated numerically over the quantile function, which is what draws."""
+def test_mean_of_a_distribution_is_that_of_its_curve(name: str) -> None:
+    """The test integrates the quantile function, which draws the sizes."""
     sizes = distribution(name)
     heights = (np.arange(100_000) + 0.5) / 100_000
     mean = np.interp(heights, sizes.shares, sizes.sizes).mean()
@@ -90,7 +91,7 @@ def test_drawn_sizes_follow_the_distribution(name: str) -> None:
 
 
 def test_background_load_is_poisson_at_its_rate() -> None:
-    """Gaps of a host have the mean that the rate asks for, and as large a deviation."""
+    """The gaps of a host have the mean of the configured rate, and an equal standard deviation."""
     graph = load("storage", rate_bps=25e9)
     mean_ns = distribution("storage").mean_bytes * 8 / 25
     times: dict[str, list[int]] = {}
@@ -102,15 +103,15 @@ def test_background_load_is_poisson_at_its_rate() -> None:
 
 
 def test_background_load_waits_for_nothing() -> None:
-    """An open loop: whether the fabric keeps up or not, messages come."""
+    """An open loop: messages start whether or not the fabric keeps up."""
     graph = load(count=50)
     assert len(graph.later) == 0
     assert {flow.src for flow in graph.flows} == set(HOSTS)
     assert all(flow.src != flow.dst and len(flow.operations) for flow in graph.flows)
 
 
-def test_messages_of_a_pair_take_turns_on_its_connections() -> None:
-    """Three have a third of them each; what is sent when is the same as on one."""
+def test_messages_of_a_pair_alternate_over_connections() -> None:
+    """Each of three connections gets a third; the times are the same as with one."""
     one, three = load(count=200), load(count=200, connections=3)
     messages = Counter((flow.src, flow.dst) for flow in one.flows for _ in flow.operations)
     for (src, dst), count in messages.items():

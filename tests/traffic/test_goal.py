@@ -1,4 +1,4 @@
-"""GOAL's text: what it says is what the graph of operations does, and what is wrong is told."""
+"""GOAL's text: the graph of operations follows it, and errors are reported."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def played(text: str) -> OperationGraph:
     return graph_of("t", trace, [f"h{rank + 1}" for rank in range(trace.ranks)])
 
 
-def test_each_message_is_one_operation_and_each_calc_work() -> None:
-    """Receives are none; who waits for one waits for its message."""
+def test_sends_are_messages_and_calcs_are_work() -> None:
+    """A receive is no operation; its dependents wait for the message."""
     graph = played(RELAY)
     told = {(o.verb, o.src, o.dst, o.size_bytes, o.lasts_ns): o for o in graph.operations}
     first = told[Verb.COMPUTE, "h1", "h1", 0, 100]
@@ -61,8 +61,8 @@ def test_each_message_is_one_operation_and_each_calc_work() -> None:
     assert last.after == (onward.id,)
 
 
-def test_a_receive_waits_for_what_it_requires_as_well() -> None:
-    """What comes after it waits for the message and for the work before the receive."""
+def test_receive_also_waits_for_its_requirements() -> None:
+    """Its dependents wait for the message and for the work before the receive."""
     graph = played(
         "num_ranks 2\n"
         "rank 0 {\nc: calc 9\nr: recv 1b from 1\ns: send 2b to 1\n"
@@ -74,9 +74,9 @@ def test_a_receive_waits_for_what_it_requires_as_well() -> None:
     assert awaited == {(Verb.WRITE, "h2"), (Verb.COMPUTE, "h1")}
 
 
-def test_a_receive_has_begun_when_it_is_posted() -> None:
-    """Two ranks post their receives, then send to each other: neither send waits for a message,
-    but one for the work before its receive."""
+def test_receive_starts_when_it_is_posted() -> None:
+    """Two ranks post their receives, then send to each other: neither send waits for a message, but
+    one waits for the work before its receive."""
     graph = played(
         "num_ranks 2\n"
         "rank 0 {\nl1: recv 8b from 1 tag 1\nl2: send 9b to 1 tag 1\nl2 irequires l1\n}\n"
@@ -87,8 +87,8 @@ def test_a_receive_has_begun_when_it_is_posted() -> None:
     assert after == {0: [], 9: [], 8: [Verb.COMPUTE]}
 
 
-def test_the_largest_message_and_the_longest_work_are_played() -> None:
-    """2 GiB, and 2^62 ps: what the core holds."""
+def test_largest_message_and_longest_work_are_accepted() -> None:
+    """2 GiB, and 2^62 ps: the core's limits."""
     graph = played(
         "num_ranks 2\nrank 0 {\nsend 2147483648b to 1\ncalc 4611686018427387\n}\n"
         "rank 1 {\nrecv 2147483648b from 0\n}"
@@ -97,8 +97,8 @@ def test_the_largest_message_and_the_longest_work_are_played() -> None:
     assert graph.lasts_ns.max() == 2**62 // 1000
 
 
-def test_messages_of_one_tag_meet_in_order() -> None:
-    """The first send meets the first receive of the same tag, whatever lies between."""
+def test_messages_of_one_tag_match_in_order() -> None:
+    """The first send matches the first receive of the same tag, whatever lies between them."""
     graph = played(
         "num_ranks 2\n"
         "rank 0 {\nsend 1b to 1 tag 7\nsend 2b to 1 tag 8\nsend 3b to 1 tag 7\n}\n"
@@ -111,17 +111,17 @@ def test_messages_of_one_tag_meet_in_order() -> None:
 
 @st.composite
 def pipelines(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]]]:
-    """Ranks, and messages between them in an order that can be kept."""
+    """Ranks, and messages between them in an order without cycles."""
     ranks = draw(st.integers(2, 6))
     pair = st.permutations(range(ranks)).map(lambda order: (order[0], order[1]))
     return ranks, draw(st.lists(pair, min_size=1, max_size=20))
 
 
 @given(pipelines())
-def test_what_a_trace_puts_in_order_the_graph_puts_in_order(
+def test_graph_keeps_the_order_of_the_trace(
     drawn: tuple[int, list[tuple[int, int]]],
 ) -> None:
-    """Every rank does its part of the messages one after another; so must the operations be."""
+    """Every rank handles its messages one after another, and so do the operations."""
     ranks, messages = drawn
     graph = played(_one_after_another(ranks, messages))
     order = graph.dependencies()
@@ -187,7 +187,7 @@ def _one_after_another(ranks: int, messages: Sequence[tuple[int, int]]) -> str:
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(text: str, error: str) -> None:
-    """What, where, and what to do."""
+def test_error_names_its_line(text: str, error: str) -> None:
+    """The problem, the place, and what to do."""
     with pytest.raises(TraceError, match=error):
         played(text)

@@ -1,4 +1,4 @@
-"""Patterns of traffic: who sends how much to whom, in which order."""
+"""Patterns of traffic: senders, receivers, sizes and order."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from traffic.patterns import Messages, all_to_all, incast, outcast, pair, permut
 HOSTS = [f"h{n}" for n in range(1, 9)]
 
 
-def test_an_incast_sends_from_all_to_one() -> None:
-    """Seven senders, a flow each, named after its two ends."""
+def test_incast_sends_from_all_to_one() -> None:
+    """Seven senders, one flow each, named after its two ends."""
     graph = incast("incast", HOSTS[1:], "h1", Messages(Verb.WRITE, 1_000_000))
     assert [flow.name for flow in graph.flows] == [f"incast.{host}-h1" for host in HOSTS[1:]]
     assert {flow.traffic for flow in graph.flows} == {"incast"}
@@ -26,21 +26,21 @@ def test_an_incast_sends_from_all_to_one() -> None:
     assert all(o.after == () for o in graph.operations)
 
 
-def test_an_outcast_sends_from_one_to_all() -> None:
-    """One sender, a flow to each receiver, all at the same time."""
+def test_outcast_sends_from_one_to_all() -> None:
+    """One sender, one flow to each receiver, all at the same time."""
     graph = outcast("o", "h1", HOSTS[1:], Messages(Verb.WRITE, 5))
     assert [(flow.src, flow.dst) for flow in graph.flows] == [("h1", host) for host in HOSTS[1:]]
     assert all(o.after == () for o in graph.operations)
 
 
-def test_bursts_begin_one_period_after_another() -> None:
+def test_bursts_begin_one_period_apart() -> None:
     """Five messages in bursts of two: two at the start, two a period later, one after that."""
     messages = Messages(Verb.WRITE, 5, count=5, outstanding=5, start_ns=10, burst=2, period_ns=100)
     graph = incast("i", ["h2", "h3"], "h1", messages)
     assert graph.not_before_ns.tolist() == [10, 10, 110, 110, 210] * 2
 
 
-def test_a_single_flow_has_the_entry_s_name() -> None:
+def test_single_flow_has_the_name_of_its_entry() -> None:
     """`victim`, not `victim.h5-h3`."""
     graph = pair("victim", ["h5"], ["h3"], Messages(Verb.SEND, 10))
     assert [(flow.name, flow.src, flow.dst) for flow in graph.flows] == [("victim", "h5", "h3")]
@@ -54,13 +54,13 @@ def test_pairs_are_made_in_order() -> None:
 
 
 def test_uneven_pairs_are_refused() -> None:
-    """Nobody is left over silently."""
+    """No host is left out silently."""
     with pytest.raises(ValueError, match="shorter"):
         pair("p", ["h1", "h2"], ["h3"], Messages(Verb.WRITE, 5))
 
 
 def test_messages_of_a_flow_follow_each_other() -> None:
-    """Each starts after the one before in its flow, and after nothing else."""
+    """Each starts after the previous one of its flow, and after no other."""
     messages = Messages(Verb.SEND, 100, count=3, start_ns=700, priority=4)
     graph = incast("i", ["h2", "h3"], "h1", messages)
     assert [o.after for o in graph.operations] == [(), (0,), (1,), (), (3,), (4,)]
@@ -71,8 +71,9 @@ def test_messages_of_a_flow_follow_each_other() -> None:
 
 
 @given(hosts=st.integers(2, 40), seed=st.integers())
-def test_a_permutation_leaves_nobody_out_and_nobody_alone(hosts: int, seed: int) -> None:
-    """Everybody sends once and receives once, and not from itself; the seed decides."""
+def test_permutation_has_no_fixed_point(hosts: int, seed: int) -> None:
+    """Every host sends once and receives once, and not to itself; the seed selects the
+    permutation."""
     names = [f"h{n}" for n in range(hosts)]
     graph = permutation("p", names, Messages(Verb.WRITE, 7), Random(seed))
     assert [flow.src for flow in graph.flows] == names
@@ -81,8 +82,8 @@ def test_a_permutation_leaves_nobody_out_and_nobody_alone(hosts: int, seed: int)
     assert graph == permutation("p", names, Messages(Verb.WRITE, 7), Random(seed))
 
 
-def test_every_permutation_is_drawn_as_often() -> None:
-    """Of three hosts two permutations move all, of four nine; a bias would show by far."""
+def test_every_permutation_is_equally_likely() -> None:
+    """Of three hosts two permutations move all, of four nine; a bias would show clearly."""
     random = Random(1)
     for hosts, possible in (("abc", 2), ("abcd", 9)):
         drawn = Counter(tuple(permuted(hosts, random)) for _ in range(900 * possible))
@@ -90,7 +91,7 @@ def test_every_permutation_is_drawn_as_often() -> None:
         assert all(800 < times < 1000 for times in drawn.values())
 
 
-def test_a_single_host_cannot_be_permuted() -> None:
+def test_single_host_cannot_be_permuted() -> None:
     """It could only send to itself."""
     with pytest.raises(ValueError, match=r"^h1 has nobody to send to$"):
         permuted(["h1"], Random(1))
@@ -98,7 +99,7 @@ def test_a_single_host_cannot_be_permuted() -> None:
 
 @given(hosts=st.integers(2, 12), count=st.integers(1, 3))
 def test_all_to_all_is_every_ordered_pair_once(hosts: int, count: int) -> None:
-    """n(n - 1) flows; of the first flows of all hosts no two go to the same one."""
+    """n(n - 1) flows; no two hosts begin with the same receiver."""
     names = [f"h{n}" for n in range(hosts)]
     graph = all_to_all("a", names, Messages(Verb.SEND, 7, count=count))
     pairs = [(flow.src, flow.dst) for flow in graph.flows]
@@ -113,10 +114,10 @@ def test_all_to_all_is_every_ordered_pair_once(hosts: int, count: int) -> None:
     size=st.integers(1, 10**9),
     others=st.integers(0, 3),
 )
-def test_bytes_and_order_survive_being_put_together(
+def test_joined_entries_keep_bytes_and_order(
     senders: int, count: int, size: int, others: int
 ) -> None:
-    """Side by side, every flow still has its bytes and its own chain of messages."""
+    """Every flow still has its bytes and its own chain of messages."""
     messages = Messages(Verb.WRITE, size, count=count)
     one = incast("one", HOSTS[1 : senders + 1], "h1", messages)
     more = [pair(f"p{n}", ["h1"], ["h8"], messages) for n in range(others)]
@@ -128,8 +129,9 @@ def test_bytes_and_order_survive_being_put_together(
     assert sorted(chains) == sorted(list(flow.operations) for flow in graph.flows)
 
 
-def test_of_several_outstanding_messages_each_waits_for_the_one_so_many_before() -> None:
-    """The first ones wait for nothing, and no flow waits for another."""
+def test_outstanding_limits_the_messages_in_flight() -> None:
+    """Each message waits for the one that many before; the first ones wait for nothing, and no flow
+    waits for another."""
     messages = Messages(verb=Verb.WRITE, size_bytes=1, count=5, outstanding=2)
     graph = incast("in", ["h2", "h3"], "h1", messages)
     waits = dict(zip(graph.later.tolist(), graph.earlier.tolist(), strict=True))

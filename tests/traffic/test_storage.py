@@ -1,4 +1,4 @@
-"""Storage as a graph: what each I/O sends, what it waits for, and how many there are at a time."""
+"""Storage as a graph: the operations of each I/O, their dependencies, and the queue depth."""
 
 from __future__ import annotations
 
@@ -66,16 +66,17 @@ def story(graph: OperationGraph, request: int) -> list[tuple[str, str, int]]:
     ],
     ids=["read", "write", "write in capsule"],
 )
-def test_an_io_sends_what_nvme_over_fabrics_sends(
+def test_io_sends_what_nvme_over_fabrics_sends(
     block_bytes: int, read_share: float, expected: list[tuple[str, str, int]]
 ) -> None:
-    """A command of 64 bytes, a response of 16, and the data by the verb that goes with the way."""
+    """A command of 64 bytes, a response of 16, and the data with the verb of the I/O's
+    direction."""
     graph = graph_of(Ios(1, 1, block_bytes, read_share, in_capsule_bytes=4096))
     assert story(graph, 0) == expected
 
 
-def test_the_drive_works_between_the_data_of_a_write_and_before_those_of_a_read() -> None:
-    """READ, then work, then the response; work, then WRITE and the response at the same time."""
+def test_drive_works_after_write_data_and_before_read_data() -> None:
+    """READ, then work, then the response; or work, then WRITE and response at the same time."""
     for share, before, after in (
         (0, {Verb.READ}, {Verb.SEND}),
         (1, {Verb.SEND}, {Verb.WRITE, Verb.SEND}),
@@ -95,10 +96,11 @@ def test_the_drive_works_between_the_data_of_a_write_and_before_those_of_a_read(
     block_bytes=st.sampled_from([512, 4096, 65536]),
     queues=st.integers(1, 3),
 )
-def test_a_queue_has_as_many_ios_on_their_way_as_it_is_deep(
+def test_queue_depth_limits_the_ios_in_flight(
     count: int, depth: int, share: float, block_bytes: int, queues: int
 ) -> None:
-    """With all drives equally fast, I/O n starts when n - depth is over; none waits otherwise."""
+    """With equally fast drives, I/O n starts when n - depth is over; the first ones start at
+    once."""
     ios = Ios(count, depth, block_bytes, share, 4096)
     graph = graph_of(ios, queues)
     graph.check(["h1", "h2", "h3"])
@@ -113,10 +115,8 @@ def test_a_queue_has_as_many_ios_on_their_way_as_it_is_deep(
 
 
 @given(count=st.integers(1, 60), share=st.floats(0, 1), queues=st.integers(1, 3))
-def test_reads_are_their_share_and_every_byte_is_counted(
-    count: int, share: float, queues: int
-) -> None:
-    """Of each queue exactly, in an order that is drawn; flows, operations and bytes as told."""
+def test_share_of_reads_is_exact_per_queue(count: int, share: float, queues: int) -> None:
+    """In random order; the totals of flows, operations and bytes are known in advance."""
     ios = Ios(count, 4, 8192, share, 4096)
     graph = graph_of(ios, queues)
     reads = round(share * count)
@@ -134,8 +134,8 @@ def test_reads_are_their_share_and_every_byte_is_counted(
     assert graph.total_bytes == ios.bytes * queues * len(PAIRS)
 
 
-def test_queues_are_connections() -> None:
-    """All flows of a queue share one, of whichever way; two queues of a pair have two."""
+def test_each_queue_is_one_connection() -> None:
+    """All flows of a queue share it, in both directions; two queues of a pair have two."""
     graph = graph_of(Ios(5, 1, 8192, 0.4, 0), queues=2)
     flows_of = Counter(flow.connection for flow in graph.flows)
     names = ["disk.h1-h3", "disk.h1-h3#2", "disk.h2-h3", "disk.h2-h3#2"]
@@ -143,7 +143,7 @@ def test_queues_are_connections() -> None:
     assert len({flow.name for flow in graph.flows}) == len(graph.flows)
 
 
-def test_all_queues_share_a_drive_each_way_of_it_for_itself() -> None:
+def test_queues_share_a_drive_per_direction() -> None:
     """4096 bytes at 32.768 Gb/s take a microsecond, at half of that two; nothing else waits."""
     ios = Ios(5, 1, 4096, 0.4, 0, read_rate_bps=32_768_000_000, write_rate_bps=16_384_000_000)
     graph = graph_of(ios, queues=2)
@@ -156,15 +156,16 @@ def test_all_queues_share_a_drive_each_way_of_it_for_itself() -> None:
 
 
 def test_another_seed_draws_another_order() -> None:
-    """The same seed the same."""
+    """The same seed draws the same."""
     ios = Ios(100, 1, 4096, 0.5, 0)
     one, same, other = (storage("d", PAIRS[:1], 1, ios, Random(seed)).asks for seed in (1, 1, 2))
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)
 
 
-def test_with_a_duration_nobody_knows_beforehand_how_much_is_done() -> None:
-    """Commands have a time after which they do not start; what follows from one has none."""
+def test_totals_are_unknown_with_a_duration() -> None:
+    """Commands have a time after which they do not start; the operations after a command have
+    none."""
     ios = Ios(10, 1, 8192, 0.5, 0, start_ns=5, duration_ns=100)
     graph = together([graph_of(ios), storage("whole", PAIRS, 1, Ios(2, 1, 512, 1, 0), Random(1))])
     assert graph.cut_short == {"disk"}

@@ -1,4 +1,4 @@
-"""Training steps and experts: volumes by closed forms, the order of work, nothing in a circle."""
+"""Training steps and experts: volumes in closed form, order of work, and no dependency cycle."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def built(model: Model, layout: Layout) -> tuple[Schedule, OperationGraph]:
 
 
 def sent_between(graph: OperationGraph, layout: Layout) -> dict[str, int]:
-    """Bytes by what differs between the two ends: the shard, the stage, or the replica."""
+    """Bytes by the dimension in which the two ends differ: shard, stage, or replica."""
     sent = {"tensor": 0, "pipeline": 0, "replicas": 0}
     for flow in graph.message_flows:
         (src_stage, src_replica, src_shard), (stage, replica, shard) = (
@@ -49,7 +49,7 @@ def sent_between(graph: OperationGraph, layout: Layout) -> dict[str, int]:
     batches=st.integers(1, 5),
     top_k=st.integers(0, 2),
 )
-def test_a_step_sends_what_the_arithmetic_says(
+def test_step_sends_the_volumes_of_the_closed_forms(
     tensor: int, pipeline: int, data: int, batches: int, top_k: int
 ) -> None:
     """Of l layers, m micro-batches, A = b·s·h·2 bytes of activations, on t·p·d GPUs:
@@ -79,7 +79,7 @@ def test_a_step_sends_what_the_arithmetic_says(
 
 
 @pytest.mark.parametrize("stages", [1, 2, 4])
-def test_a_pipeline_has_the_bubble_that_1f1b_has(stages: int) -> None:
+def test_pipeline_has_the_bubble_of_1f1b(stages: int) -> None:
     """(m + p - 1) times a micro-batch through a stage, forward and twice that back."""
     model = Model(layers=4, hidden=64, sequence=32, micro_batches=6)
     schedule, _ = built(model, Layout(1, stages, 1))
@@ -88,8 +88,8 @@ def test_a_pipeline_has_the_bubble_that_1f1b_has(stages: int) -> None:
     assert schedule.work_alone_ns() == pytest.approx((6 + stages - 1) * in_a_stage, rel=0.001)
 
 
-def test_a_gpu_computes_one_thing_after_another() -> None:
-    """All work of a rank is one chain, whatever the schedule."""
+def test_gpu_computes_one_thing_after_another() -> None:
+    """All work of a rank is one chain, in every schedule."""
     _, graph = built(Model(4, 64, 32, micro_batches=3), Layout(2, 2, 2))
     waits = nx.transitive_closure_dag(graph.dependencies())
     for flow in graph.flows:
@@ -100,8 +100,8 @@ def test_a_gpu_computes_one_thing_after_another() -> None:
             assert all(waits.has_edge(a, b) or waits.has_edge(b, a) for a, b in pairs)
 
 
-def test_gradients_are_summed_up_while_the_layer_before_computes() -> None:
-    """Nothing that is computed waits for replicas."""
+def test_gradient_sums_overlap_with_computation() -> None:
+    """No computation waits for replicas."""
     _, graph = built(Model(2, 64, 32), Layout(1, 1, 2))
     work = {id for f in graph.flows if f.verb is Verb.COMPUTE for id in f.operations}
     assert not work & {
@@ -118,8 +118,8 @@ def test_gradients_are_summed_up_while_the_layer_before_computes() -> None:
     top_k=st.integers(1, 8),
     seed=st.integers(0, 99),
 )
-def test_every_token_goes_there_and_back(ranks: int, experts: int, top_k: int, seed: int) -> None:
-    """What comes back is what was sent; each rank's choices are all made; work waits for all."""
+def test_every_token_returns_to_its_rank(ranks: int, experts: int, top_k: int, seed: int) -> None:
+    """Each rank gets back what it sent; all its choices are made; work waits for all tokens."""
     top_k = min(top_k, experts)
     tokens = draw_tokens(ranks, experts, 100, top_k, 1.0, np.random.default_rng(seed))
     assert tokens.sum(axis=1).tolist() == [100 * top_k] * ranks
@@ -138,8 +138,8 @@ def test_every_token_goes_there_and_back(ranks: int, experts: int, top_k: int, s
 
 @settings(max_examples=25)
 @given(ranks=st.integers(2, 8), top_k=st.integers(1, 8), skew=st.floats(0, 4))
-def test_no_token_goes_to_an_expert_twice(ranks: int, top_k: int, skew: float) -> None:
-    """One expert for each rank: nobody gets more than all tokens, and k of k get all of them."""
+def test_token_goes_to_distinct_experts(ranks: int, top_k: int, skew: float) -> None:
+    """With one expert per rank, no rank gets more than all tokens, and k of k get all of them."""
     top_k = min(top_k, ranks)
     tokens = draw_tokens(ranks, ranks, 50, top_k, skew, np.random.default_rng(1))
     assert tokens.max() <= 50
@@ -148,8 +148,9 @@ def test_no_token_goes_to_an_expert_twice(ranks: int, top_k: int, skew: float) -
 
 
 @pytest.mark.parametrize("top_k", [1, 2, 3])
-def test_sets_of_experts_are_chosen_by_the_product_of_their_popularities(top_k: int) -> None:
-    """Each rank's share of the tokens, held against a sum over all sets; 5 standard deviations."""
+def test_expert_sets_follow_their_popularities(top_k: int) -> None:
+    """A set's weight is the product of its members' popularities. Each rank's share of the tokens
+    is within 5 standard deviations of a sum over all sets."""
     ranks, drawn, skew = 5, 40_000, 1.3
     tokens = draw_tokens(ranks, ranks, drawn, top_k, skew, np.random.default_rng(2)).sum(axis=0)
     popularity = 1 / np.arange(1, ranks + 1) ** skew
@@ -162,14 +163,15 @@ def test_sets_of_experts_are_chosen_by_the_product_of_their_popularities(top_k: 
     assert shares == pytest.approx(expected, abs=5 * 0.5 / math.sqrt(ranks * drawn))
 
 
-def test_many_choices_among_very_uneven_experts_can_be_drawn() -> None:
+def test_very_uneven_experts_can_be_drawn() -> None:
     """The product of 64 popularities is 1e-356, less than a floating-point number has."""
     tokens = draw_tokens(4, 128, 1000, 64, 4.0, np.random.default_rng(1))
     assert tokens.sum(axis=1).tolist() == [64_000] * 4
 
 
 def test_skew_makes_some_experts_popular() -> None:
-    """All alike: nobody gets twice the mean. Skewed by 1.2: somebody does. Same seed, same draw."""
+    """Without skew no expert gets twice the mean; with a skew of 1.2 one does. The same seed draws
+    the same."""
     even, skewed, again = (
         draw_tokens(8, 8, 10_000, 1, skew, np.random.default_rng(3)).sum(axis=0)
         for skew in (0.0, 1.2, 1.2)
