@@ -1,20 +1,19 @@
-/* Time-outs for programs that ask ibsim: what the kernel's MAD layer does for programs that ask
- * real NICs.
+/* Timeouts for programs that send requests to ibsim. For programs that use real NICs, the kernel's
+ * MAD layer does the same.
  *
- * A program says with each request how long to wait for the answer and how often to ask again;
- * it then hears an answer or ETIMEDOUT (rdma/ib_user_mad.h; the kernel's
- * Documentation/infiniband/user_mad.rst). umad2sim, which leads such programs to ibsim, does
- * neither, and an answer does get lost: OpenSM leaves SMInfo unanswered until it has found its
- * own port, and a manager that is cut off or killed takes the questions with it that it has not
- * answered. Another OpenSM's sweep then waits for ever.
+ * With each request a program says how long to wait for the answer and how often to retry. It then
+ * gets either the answer or ETIMEDOUT (rdma/ib_user_mad.h; the kernel's
+ * Documentation/infiniband/user_mad.rst). umad2sim connects such programs to ibsim, but has no
+ * timeouts. Answers do get lost: OpenSM does not answer SMInfo until it has found its own port, and
+ * a manager that is cut off or killed leaves requests unanswered. The sweep of another OpenSM would
+ * then wait for ever.
  *
  *   OpenSM ─ write ─▶ noted here ──────────▶ umad2sim ─▶ ibsim
- *   OpenSM ◀─ poll ── here: what is overdue is asked again
- *   OpenSM ◀─ read ── umad2sim's, or here: ETIMEDOUT for what was asked often enough
+ *   OpenSM ◀─ poll ── here: overdue requests are sent again
+ *   OpenSM ◀─ read ── from umad2sim, or from here: ETIMEDOUT after the last retry
  *
- * It is loaded before umad2sim (LD_PRELOAD). An answer that comes twice is passed on twice:
- * programs drop what they do not wait for.
- */
+ * This library is loaded before umad2sim (LD_PRELOAD). A duplicate answer is passed on: programs
+ * discard answers that they do not wait for. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -37,7 +36,7 @@
 struct mad {
     uint8_t base_version, class, class_version, method;
     uint16_t status, class_specific;
-    uint32_t tid_high; /* umad2sim and ibsim change it on the way */
+    uint32_t tid_high; /* changed on the way by umad2sim and ibsim */
     uint32_t tid;
 };
 #define RESPONSE 0x80
@@ -48,17 +47,17 @@ struct request {
     int64_t due_ms;
     uint32_t retries_left;
     size_t size;
-    struct ib_user_mad umad[]; /* one */
+    struct ib_user_mad umad[]; /* one element */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct request *requests; /* those without an answer */
+static struct request *requests; /* requests without an answer */
 
 static ssize_t (*real_write)(int, const void *, size_t);
 static ssize_t (*real_read)(int, void *, size_t);
 static int (*real_poll)(struct pollfd *, nfds_t, int);
 
-/* Other libraries' constructors may come first. */
+/* Called on every use, since constructors of other libraries may run before one of this library. */
 static void find_real_ones(void)
 {
     if (!real_poll) {
@@ -85,7 +84,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* False: nobody waits for an answer. */
+/* Notes a request. False when its program waits for no answer, or memory is short. */
 static bool note(int fd, const struct ib_user_mad *umad, size_t size)
 {
     if (size < sizeof *umad + sizeof(struct mad) || !umad->hdr.timeout_ms)
@@ -105,7 +104,7 @@ static bool note(int fd, const struct ib_user_mad *umad, size_t size)
     return true;
 }
 
-/* What was asked with this transaction ID has its answer. */
+/* Removes the request that has this answer, by transaction ID. */
 static void forget(const struct mad *answer)
 {
     pthread_mutex_lock(&lock);
@@ -121,7 +120,7 @@ static void forget(const struct mad *answer)
     pthread_mutex_unlock(&lock);
 }
 
-/* Asks again what is overdue. Says whether anything was asked often enough. */
+/* Sends overdue requests again. Returns whether any has no retries left. */
 static bool ask_again(int fd)
 {
     int64_t now = now_ms();
@@ -142,7 +141,8 @@ static bool ask_again(int fd)
     return given_up;
 }
 
-/* Returns the bytes written to `umad`: a request that nobody answered; 0 when there is none. */
+/* Writes a request without an answer and without retries to `umad`, with ETIMEDOUT. Returns its
+ * bytes; 0 when there is none. */
 static size_t take_given_up(int fd, struct ib_user_mad *umad, size_t size)
 {
     int64_t now = now_ms();
@@ -189,7 +189,7 @@ EXPORTED ssize_t read(int fd, void *data, size_t size)
     return length;
 }
 
-/* libibumad polls one file at a time. */
+/* Only polls of a single umad device are handled here: libibumad polls one file at a time. */
 EXPORTED int poll(struct pollfd *files, nfds_t count, int timeout_ms)
 {
     find_real_ones();

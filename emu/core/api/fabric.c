@@ -50,7 +50,7 @@ static uint8_t lane_of(uint8_t kind, const uint8_t *bytes, uint32_t length)
     return kind == FRAME_IB && length > 0 ? bytes[0] >> 4 : 0;
 }
 
-/* What is longer than the fabric has memory for ends where it was on its way to. */
+/* Counts a frame that is too long for the frame pool, at the port that it was on its way to. */
 static void refuse_oversize(struct port *towards, uint32_t room, uint8_t kind, const uint8_t *bytes,
                             uint32_t length)
 {
@@ -82,7 +82,7 @@ bool fabric_input(struct fabric *fabric, uint32_t index, uint8_t kind, const uin
     memcpy(frame->bytes, bytes, length);
     frame->tc = lane_of(kind, bytes, length);
     if (end && port->line.far->line.delivery == DELIVER_START) {
-        /* The far process has emulated the cable: the frame is at the NIC now. */
+        /* The other process has emulated the cable: the frame is at the NIC now. */
         frame->tail_at = now;
         port_deliver(port->line.far, frame, now);
     } else {
@@ -171,7 +171,7 @@ void fabric_connect(struct fabric *fabric, uint32_t index_a, uint32_t index_b, u
     port_connect(b, a, rate_bps, delay_ps, delivery_to(fabric, b, a));
 }
 
-/* ---- the whole -------------------------------------------------------------------- */
+/* ---- the fabric -------------------------------------------------------------------- */
 
 struct fabric *fabric_new(uint64_t seed, uint32_t ports, uint32_t small_frames,
                           uint32_t large_frames, uint32_t frame_bytes)
@@ -242,7 +242,7 @@ void fabric_run_to_event(struct fabric *fabric, int64_t until_ps, const bool *ev
     }
 }
 
-/* Leaves seven eighths of the memory for what one step captures. */
+/* Whether captures should be removed now. Seven eighths of their memory are left for a step. */
 static bool captures_want_out(const struct fabric *fabric)
 {
     return tap_waiting(&fabric->tap) > fabric->tap.size / 8;
@@ -284,8 +284,7 @@ uint32_t fabric_frames_in_use(const struct fabric *fabric)
     return fabric->pool.in_use;
 }
 
-/* ---- faults and links --------------------------------------------------------------------------
- */
+/* ---- faults and links ---------------------------------------------------------------- */
 
 struct fault *fabric_add_fault(struct fabric *fabric, uint32_t index, uint32_t far_index,
                                const struct fault_config *config)
@@ -374,7 +373,7 @@ void fabric_sample_now(struct fabric *fabric)
     sampler_take(&fabric->sampler, fabric->clock.now);
 }
 
-/* ---- looking in ------------------------------------------------------------------------ */
+/* ---- inspection ------------------------------------------------------------------------ */
 
 void fabric_counters(struct fabric *fabric, uint32_t index, int64_t *cells)
 {

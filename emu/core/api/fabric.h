@@ -1,5 +1,5 @@
-/* A set of switches, NICs and cable ends around one clock: all of a fabric on
- * the virtual clock, or one process' part of it in a live lab. */
+/* A set of switches, NICs and cable ends with one clock: the whole fabric on the virtual clock, or
+ * the part of one process in a live lab. */
 #ifndef EMU_API_FABRIC_H
 #define EMU_API_FABRIC_H
 
@@ -11,21 +11,21 @@
 #include "sim/rng.h"
 #include "switch/switch.h"
 
-/* The end of a cable that leads out of this process. */
+/* The end of a cable whose node is in another process. */
 struct cable_end {
     struct port port;
-    uint64_t backlog_discard; /* frames from outside that found the line's backlog full */
+    uint64_t backlog_discard; /* frames from outside that were dropped: too many waited */
 };
 
 struct fabric {
-    struct arena arena; /* switches, ports, NICs and all that is theirs from the start */
+    struct arena arena; /* memory for switches, ports, NICs and their initial state */
     struct clock clock;
     struct frame_pool pool;
     struct rng rng;
     struct tap tap;
     struct sampler sampler;
     struct deadlock_watch deadlocks;
-    struct port **ports; /* by index; NULL where there is none */
+    struct port **ports; /* by index; NULL: no port */
     uint32_t port_count;
     struct fabric_switch **switches;
     uint32_t switch_count;
@@ -34,14 +34,15 @@ struct fabric {
     struct nic **nics;
     uint32_t nic_count;
     struct faults faults;
-    uint64_t lossless_dropped; /* packets: no switch's headroom held them */
-    /* Where frames go that reach a cable end. Takes the frame. NULL: they are dropped. */
+    uint64_t lossless_dropped; /* packets that exceeded the headroom of a switch */
+    /* Sends a frame that has reached a cable end, and takes ownership of it. NULL: frames are
+     * dropped. */
     void (*emit)(void *driver, struct port *end, struct frame *frame, picoseconds now);
     void *driver;
 };
 
-/* A frame came from outside at the cable end `index`. Of one that is longer than the pool has room
- * for, only as much as that need be there. */
+/* A frame came from outside at the cable end `index`. False when the frame was dropped. If it is
+ * longer than a frame of the pool, only so many bytes have to be stored at `bytes`. */
 bool fabric_input(struct fabric *fabric, uint32_t index, uint8_t kind, const uint8_t *bytes,
                   uint32_t length, picoseconds now);
 

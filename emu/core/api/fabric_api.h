@@ -1,10 +1,10 @@
-/* What Python sees of the fabric: plain prototypes, read by the binding as they
- * stand here. Times are emulated picoseconds, sizes bytes, rates bits/s.
+/* The fabric as Python sees it: plain prototypes, which the binding reads. Times are emulated
+ * picoseconds, sizes bytes, rates bits/s.
  *
- * Order of use: fabric_new, add nodes, set them up, connect, fabric_start; then
- * fabric_run (virtual clock) or a driver (af_packet_driver.h). All set-up calls that can
- * fail say so by NULL or false: no memory. Every port has an index, given by
- * the caller, which must be unique and below the number passed to fabric_new. */
+ * Order of use: fabric_new, add nodes, configure them, connect, fabric_start; then fabric_run
+ * (virtual clock) or a driver (af_packet_driver.h). A set-up call that fails for want of memory
+ * returns NULL or false. Every port has an index, chosen by the caller, which must be unique and
+ * less than the number of ports given to fabric_new. */
 #ifndef EMU_API_FABRIC_API_H
 #define EMU_API_FABRIC_API_H
 
@@ -24,48 +24,50 @@ struct fabric *fabric_new(uint64_t seed, uint32_t ports, uint32_t small_frames,
                           uint32_t large_frames, uint32_t frame_bytes);
 void fabric_free(struct fabric *fabric);
 
-/* A switch, set up further by switch_api.h; its ports are numbered from 1 and get the indices from
- * first_index on. */
+/* Adds a switch, which switch_api.h configures. Its ports are numbered from 1 and have the indices
+ * from first_index on. */
 struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, uint32_t ports,
                                         uint32_t first_index, int64_t latency_ps, bool cut_through);
 
-/* The end of a cable whose node is in another process: frames come and go by a driver. */
+/* Adds the end of a cable to another process. A driver sends and receives its frames. */
 bool fabric_add_socket(struct fabric *fabric, uint32_t index, bool infiniband);
 
-/* A NIC with one port; set up further by nic_api.h. The fabric frees it. */
+/* Adds a NIC with one port, which nic_api.h configures. The fabric frees it. */
 struct nic *fabric_add_nic(struct fabric *fabric, uint32_t index, const struct nic_config *config);
 
-/* InfiniBand: lanes of the cable, data VLs of a port, and the receive buffer behind each VL. */
+/* InfiniBand: the physical lanes of the cable, the data VLs of a port, and the receive buffer of
+ * each VL. */
 void fabric_set_lanes(struct fabric *fabric, uint32_t index, uint8_t width, uint8_t vls,
                       uint32_t buffer_bytes);
 void fabric_set_lane_buffer(struct fabric *fabric, uint32_t index, uint8_t vl,
                             uint32_t buffer_bytes);
-/* InfiniBand: the lane on which packets of a service level leave a port; 15: none. */
+/* InfiniBand: the VL on which packets of a service level leave a port; 15: none. */
 void fabric_set_sl2vl(struct fabric *fabric, uint32_t index, const uint8_t sl2vl[16]);
-/* InfiniBand: VL arbitration. Lists of (VL, weight) pairs, at most 64 each. */
+/* InfiniBand: VL arbitration, by lists of (VL, weight) pairs, at most 64 each. */
 bool fabric_set_vlarb(struct fabric *fabric, uint32_t index, const uint8_t (*high)[2],
                       uint8_t highs, const uint8_t (*low)[2], uint8_t lows, uint8_t limit);
-/* Ethernet: a port obeys and sends either PFC, for these priorities, or 802.3x pauses;
- * it obeys so long after a pause frame has arrived. */
+/* Ethernet: the port obeys and sends either PFC, for these priorities, or 802.3x pauses (`global`).
+ * It obeys a pause frame `response_ps` after its arrival. */
 void fabric_set_pause(struct fabric *fabric, uint32_t index, bool global, uint8_t priorities,
                       int64_t response_ps);
 
-/* A cable, both directions. */
+/* Connects two ports by a cable. */
 void fabric_connect(struct fabric *fabric, uint32_t index_a, uint32_t index_b, uint64_t rate_bps,
                     int64_t delay_ps);
 
-/* Looks for PFC deadlocks that often (deadlock.h). */
+/* Searches for deadlocks at this interval (deadlock.h). */
 bool fabric_watch_deadlocks(struct fabric *fabric, int64_t interval_ps);
 uint32_t fabric_deadlocks(const struct fabric *fabric);
-/* One of those found: the ports of its circle, by their indices; returns how many. */
+/* One deadlock: the indices of the ports in its credit loop, or cyclic buffer dependency; returns
+ * how many. */
 uint32_t fabric_deadlock(const struct fabric *fabric, uint32_t which, int64_t *found_at_ps,
                          uint8_t *priority, const uint32_t **indices);
 
-/* Captures what passes the port, in and out; see tap.h for the records. */
+/* Captures the frames at a port, in both directions; see tap.h for the records. */
 bool fabric_capture(struct fabric *fabric, uint32_t index, size_t ring_bytes);
 void fabric_capture_end(struct fabric *fabric, uint32_t index);
-/* These four may be called by another thread than the one that runs the fabric, once the first
- * capture has begun; of those that take out, one at a time. */
+/* Another thread than the one that runs the fabric may call these four, after the first capture has
+ * begun. Only one thread at a time may remove captures. */
 size_t fabric_captured(struct fabric *fabric, const uint8_t **bytes);
 void fabric_captured_taken(struct fabric *fabric, size_t size);
 uint64_t fabric_captures_missed(const struct fabric *fabric);
@@ -75,7 +77,8 @@ uint64_t fabric_captures_missed_at(const struct fabric *fabric, uint32_t index);
 bool fabric_sample(struct fabric *fabric, int64_t interval_ps, uint32_t capacity,
                    const uint32_t *indices, uint32_t ports, const uint64_t *flow_bytes,
                    uint32_t flows);
-/* How many there are, and where their rows of so many columns are, in order of time. */
+/* Returns the number of samples. `values` are their rows of `columns` values; `places` are the
+ * positions of the rows in order of time. */
 uint32_t fabric_samples(const struct fabric *fabric, const int64_t **values,
                         const uint32_t **places, uint32_t *columns);
 void fabric_sample_now(struct fabric *fabric);
@@ -85,12 +88,12 @@ void fabric_sample_now(struct fabric *fabric);
 void fabric_prefault(struct fabric *fabric, uint32_t frames);
 
 void fabric_start(struct fabric *fabric);
-/* Fires all that is due up to `until_ps`; returns how many events that were. */
+/* Runs all events up to `until_ps`. Returns how many. */
 uint64_t fabric_run(struct fabric *fabric, int64_t until_ps);
-/* The same, and not beyond the instant at which `event` becomes true. */
+/* The same, but stops at the instant at which `event` becomes true. */
 void fabric_run_to_event(struct fabric *fabric, int64_t until_ps, const bool *event);
-/* The same in whole steps, the last of which may end beyond `until_ps`: until a step ends in
- * which `event` became true, or in which captures filled a good part of their memory. */
+/* The same in steps of `step_ps`. Stops also after a step in which `event` became true, or in which
+ * captures filled a good part of their memory. */
 void fabric_run_steps(struct fabric *fabric, int64_t until_ps, int64_t step_ps, const bool *event);
 int64_t fabric_now(const struct fabric *fabric);
 int64_t fabric_next_deadline(struct fabric *fabric);
@@ -98,8 +101,8 @@ struct clock *fabric_clock(struct fabric *fabric);
 uint64_t fabric_frames_exhausted(const struct fabric *fabric);
 uint32_t fabric_frames_in_use(const struct fabric *fabric);
 
-/* A frame appears on the cable at port `index` as if its node had sent it now.
- * kind: enum frame_kind. False when it is too long or no frame is free. */
+/* Puts a frame on the cable at port `index` as if its node had sent it now. `kind`: enum
+ * frame_kind. False when it is too long or no frame is free. */
 bool fabric_inject(struct fabric *fabric, uint32_t index, uint8_t kind, const uint8_t *bytes,
                    uint32_t length);
 
@@ -109,19 +112,18 @@ bool fabric_inject(struct fabric *fabric, uint32_t index, uint8_t kind, const ui
  * as the fabric. NULL when there is no memory, or when no such kind or parameter exists. */
 struct fault *fabric_add_fault(struct fabric *fabric, uint32_t index, uint32_t far_index,
                                const struct fault_config *config);
-/* True, with the time of the last change, when links went down or came back since the call before.
- * The flag is true from such a change until that call; a driver polls it. */
+/* Whether links went down or came back since the previous call, and the time of the last change.
+ * The flag is true from such a change until the next call; a driver polls it. */
 bool fabric_links_changed(struct fabric *fabric, int64_t *at_ps);
 const bool *fabric_links_changed_flag(const struct fabric *fabric);
-/* Whether faults let the link at port `index` be. */
+/* Whether no fault keeps the link at port `index` down. */
 bool fabric_link_is_up(const struct fabric *fabric, uint32_t index);
 
 /* All counters of a port (counters.h). */
 void fabric_counters(struct fabric *fabric, uint32_t index, int64_t *cells);
 
-/* A look at one class of a port, now: bytes in its egress queue; bytes held of
- * the ingress buffer it fills; whether the far end has paused it; bytes its
- * credit lets it send (InfiniBand). */
+/* The present state of one class of a port: bytes in its egress queue; bytes in its ingress buffer;
+ * whether the far end has paused it; bytes that its credit allows (InfiniBand). */
 uint64_t fabric_queued(const struct fabric *fabric, uint32_t index, uint8_t tc);
 uint64_t fabric_held(const struct fabric *fabric, uint32_t index, uint8_t tc);
 bool fabric_paused(const struct fabric *fabric, uint32_t index, uint8_t tc);

@@ -8,14 +8,14 @@ static void fetch(const void *memory)
     __builtin_prefetch(memory, 1);
 }
 
-/* A packet touches nearly all of it. */
+/* Fetches all of a queue pair, since a packet uses nearly all of it. */
 static void fetch_queue_pair(const struct qp *qp)
 {
     for (size_t at = 0; at < sizeof *qp; at += CACHE_LINE)
         fetch((const char *)qp + at);
 }
 
-/* A port, but for what is on its line, and what its owner keeps right behind it. */
+/* Fetches a port without its line, and the data of its owner that follows it in memory. */
 static void fetch_port(const struct port *port)
 {
     const char *behind = (const char *)(port + 1);
@@ -25,7 +25,7 @@ static void fetch_port(const struct port *port)
     fetch(behind + CACHE_LINE);
 }
 
-/* Its state and, right behind that, its headers. There may be no frame. */
+/* Fetches the state of a frame and the headers that follow it in memory. `frame` may be NULL. */
 static void fetch_frame(const struct frame *frame)
 {
     if (!frame)
@@ -102,7 +102,7 @@ static void prefetch_enqueueing(const struct switch_port *in, unsigned events_aw
     }
 }
 
-/* ---- a frame's last bit is out ------------------------------------------------------- */
+/* ---- the last bit of a frame leaves ------------------------------------------------------- */
 
 static void fetch_next_to_send(const struct nic *nic)
 {
@@ -112,7 +112,7 @@ static void fetch_next_to_send(const struct nic *nic)
     fetch_queue_pair(qp);
 }
 
-/* Most likely the next frame is of the same class. */
+/* Assumes that the next frame has the same class as the last one, which is usual. */
 static void prefetch_sending(const struct port *port, unsigned events_away)
 {
     const struct charge *charge = &port->sending;

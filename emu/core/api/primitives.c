@@ -1,4 +1,4 @@
-/* Small pieces of the core, for tests that check them one by one. */
+/* Single functions of the core, for their tests. */
 #include "api/primitives.h"
 
 #include <string.h>

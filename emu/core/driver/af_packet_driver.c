@@ -21,22 +21,23 @@ enum {
     CHANNELS = 1100,
     EVENTS = 64,
     WAKE = CHANNELS,
-    TUNS, /* from here on */
+    TUNS, /* the first of the TUN devices */
 };
 
-/* A packet must be flushed before it can be given up as lost on the other side. */
+/* The longest time between two flushes, much shorter than TRANSIT_TIMEOUT_NS, after which a packet
+ * counts as lost. */
 #define STEP_NS INT64_C(20000000)
 #define TRANSIT_TIMEOUT_NS INT64_C(200000000)
-#define QUEUED_TIMEOUT_NS INT64_C(100000000000) /* where queues stand in the external datapath */
+#define QUEUED_TIMEOUT_NS INT64_C(100000000000) /* if queues form in the external datapath */
 #define LONGEST_WAIT_NS (NS_PER_S / 10)
-#define ROUND_NS (NS_PER_S / 50) /* within it, each channel's lost frames are read once */
+#define ROUND_NS (NS_PER_S / 50) /* each round reads the lost frames of every channel once */
 
 enum { LATE_SENT, LATE_TAKEN_IN, LATE_RETURNED, KEPT_BY_DATAPATH, HISTOGRAMS };
 
 struct attachment {
     struct channel *channel;
-    struct port *end;         /* a cable end, or NULL: */
-    struct fabric_switch *sw; /* a switch port's way to the external datapath */
+    struct port *end;         /* a cable end; NULL: */
+    struct fabric_switch *sw; /* a switch port that hands packets to the external datapath */
     uint32_t number;
     struct sockaddr_ll address;
     int64_t last_stamp_ns; /* of the last frame received */
@@ -57,7 +58,7 @@ struct driver {
     struct histogram histograms[HISTOGRAMS];
     struct timeline timeline;
     uint64_t sent, received, lost[LOSSES], dropped;
-    int64_t next_count_ns; /* when the next channel's lost frames are read */
+    int64_t next_count_ns; /* when the lost frames of the next channel are read */
     int next_counted;
     struct rx_frame inbox[RECEIVE_BATCH];
     uint32_t inbox_count;
@@ -90,7 +91,7 @@ static void note_lost(struct driver *driver, enum loss how, uint32_t frames, int
     timeline_at(&driver->timeline, now_ns - driver->t0_ns)->lost[how] += frames;
 }
 
-/* Packets that the switches dropped since the last call. */
+/* Records the lossless packets that switches dropped since the last call. */
 static void note_dropped(struct driver *driver, int64_t now_ns)
 {
     uint64_t dropped = driver->fabric->lossless_dropped;
@@ -145,7 +146,7 @@ static void emit(void *owner, struct port *end, struct frame *frame, picoseconds
         frame_free(&driver->fabric->pool, frame);
 }
 
-/* The frame stays the switch's, in transit. */
+/* The switch keeps ownership of the frame, which is in transit. */
 static void hand_over(void *datapath, struct switch_port *in, const struct frame *frame,
                       picoseconds now)
 {
@@ -198,7 +199,7 @@ static void deliver_to_switch(struct driver *driver, const struct attachment *to
     note_worst(&timeline_at(&driver->timeline, rx->stamp_ns - driver->t0_ns)->kept, kept_ns);
 }
 
-/* The kernel stamps a frame some time before it hands the frame over. */
+/* Records how late a frame was received. The kernel stamps it some time before it hands it over. */
 static void note_rx_frame(struct driver *driver, struct attachment *to, const struct rx_frame *rx)
 {
     driver->received++;
@@ -224,8 +225,8 @@ static void deliver(struct driver *driver, const struct rx_frame *rx)
         deliver_to_switch(driver, to, rx);
 }
 
-/* Several channels' frames become one sequence. One channel's are in order already but
- * for those that two processors brought at a time, so each has hardly a way to go. */
+/* Sorts the frames of all channels by time (insertion sort). The frames of one channel are nearly
+ * in order; only two processors at a time can disturb it. So most frames move only a little. */
 static void sort_inbox(struct driver *driver)
 {
     struct rx_frame *inbox = driver->inbox;
@@ -262,7 +263,7 @@ static void count_drops(struct driver *driver, struct channel *channel, int64_t 
     note_lost(driver, LOST_ON_ARRIVAL, channel_drops(channel), now_ns);
 }
 
-/* One channel at a time: there may be hundreds, and frames do not wait for that. */
+/* Counts the drops of one channel at a time: there may be hundreds, and frames must not wait. */
 static void count_drops_in_turn(struct driver *driver, int64_t now_ns)
 {
     if (now_ns < driver->next_count_ns || !driver->channel_count)
@@ -328,7 +329,7 @@ int driver_run(struct driver *driver, int64_t t0_ns, int64_t until_ns)
 
 /* ---- set-up ------------------------------------------------------------------------------ */
 
-/* The largest frame that comes from outside, less its VLAN tag. */
+/* The largest frame from outside, without its VLAN tag. */
 static uint32_t largest_frame(const struct fabric *fabric)
 {
     return IB_ENCAP_BYTES + fabric->pool.large.room;
@@ -387,7 +388,7 @@ int driver_add_channel(struct driver *driver, int fd, uint32_t ring_frames)
 
 bool driver_add_tun(struct driver *driver, int fd, struct ipoib *ipoib)
 {
-    /* Edge-triggered: packets may have to wait for room, and the loop must not spin. */
+    /* Edge-triggered: packets may have to wait for room, and the loop must not spin meanwhile. */
     struct epoll_event readable = {.events = EPOLLIN | EPOLLET,
                                    .data.u32 = TUNS + driver->tun_count};
     if (driver->tun_count == CHANNELS ||

@@ -39,8 +39,7 @@ struct switch_config {
     enum framing framing; /* of the ports */
     enum forwarding forwarding;
     enum datapath datapath;
-    picoseconds latency; /* from the arrival of the last bit (cut-through: of the header) to the
-                          egress queue */
+    picoseconds latency; /* from the last bit (cut-through: the header) to the egress queue */
     bool cut_through;
     uint32_t ports;
     struct threshold lossy; /* of an egress queue, for lossy classes */

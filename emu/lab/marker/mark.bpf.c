@@ -1,12 +1,11 @@
-/* The marker on a switch port: WRED on the way out, at the clsact egress hook.
+/* The marker on a switch port: WRED at egress, at the clsact egress hook.
  *
- *   Open vSwitch ──▶ leaf1-eth1 ──[here]──▶ the shim's end, its egress queue
+ *   Open vSwitch ──▶ leaf1-eth1 ──[here]──▶ the other end in the shim, with the egress queue
  *
- * A packet that says it understands ECN (RFC 3168: ECT) gets its CE bits set
- * with the probability that the WRED curve gives for the queue it is about to
- * join. The shim keeps the depth of every queue on a board that it shares with
- * this program; the curve is the shim's own, from the same header. The packet's
- * priority is in the transit tag that the shim wrote into its source MAC (transit.h):
+ * An ECN-capable packet (RFC 3168: ECT) is marked CE with the probability of the WRED curve at the
+ * depth of the queue that it is about to join. The shim posts the depth of every queue in a map
+ * that it shares with this program. The curve is that of the shim, from the same header. The
+ * priority of a packet is in the transit tag that the shim wrote into its source MAC (transit.h):
  *
  *     06 : KP PP : HH : SS SS    K: priority, P: ingress port, H: hint, S: sequence number
  *
@@ -21,7 +20,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-/* marker.py has the same numbers. */
+/* The same numbers are in marker.py. */
 enum { PORTS = 1024, PRIORITIES = WRED_QUEUES, PRIORITY_OFFSET = 7, PRIORITY_SHIFT = 4 };
 
 enum { ECN_MASK = 3, ECN_NOT_ECT = 0, ECN_CE = 3 };
@@ -34,7 +33,7 @@ struct marks {
     __u64 packets[PRIORITIES];
 };
 
-/* Written by the shim: bytes per port and queue. */
+/* Written by the shim: bytes in each queue of each port. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(map_flags, BPF_F_MMAPABLE);
@@ -43,7 +42,7 @@ struct {
     __type(value, struct depths);
 } board SEC(".maps");
 
-/* Written once, by the lab: interface -> port. */
+/* Written once by the lab: interface -> port. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, PORTS);
@@ -60,7 +59,7 @@ struct {
     __type(value, struct wred_curves);
 } curves SEC(".maps");
 
-/* Written here: packets marked, by priority. */
+/* Written here: marked packets, by priority. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, PORTS);
@@ -68,7 +67,7 @@ struct {
     __type(value, struct marks);
 } marks SEC(".maps");
 
-/* Where the IPv4 header starts; 0 when the frame has none. */
+/* The offset of the IPv4 header; 0 when the frame has none. */
 static __u32 ipv4_offset(struct __sk_buff *skb)
 {
     __u32 offset = ETH_HLEN;
