@@ -86,9 +86,14 @@ class Control(Model):
         """The same for flows on a path that holds so many packets."""
         return self
 
+    def why_off(self, priority: int) -> str | None:
+        """Why this control ignores packets of an Ethernet priority, and what to set; None if it
+        does not."""
+        return None
+
     def is_on(self, priority: int) -> bool:
-        """Whether packets of an Ethernet priority are under its control."""
-        return True
+        """Whether this control applies to packets of an Ethernet priority."""
+        return self.why_off(priority) is None
 
     def dscp_of_cnps(self, usual: int, data: int) -> int:
         """That of the CNPs which answer packets of the DSCP `data`; `usual` is the NIC's."""

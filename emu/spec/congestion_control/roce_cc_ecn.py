@@ -199,8 +199,13 @@ class RoceCcEcn(Control):
             )
         return self
 
-    def is_on(self, priority: int) -> bool:
-        return bool(self.roce_cc_prio_mask >> priority & 1)
+    def why_off(self, priority: int) -> str | None:
+        if self.roce_cc_prio_mask >> priority & 1:
+            return None
+        return (
+            f"roce_cc_prio_mask leaves out priority {priority}, on which it sends; set its bit in "
+            "hosts.nic.roce_cc_ecn.roce_cc_prio_mask"
+        )
 
     def dscp_of_cnps(self, usual: int, data: int) -> int:
         if self.cnp_res_prio_mode:

@@ -50,10 +50,7 @@ def _why_unmarked(spec: Spec, flow: Flow) -> str | None:
     control = nic.control(nic.cc)
     without = "use hosts.nic.cc=swift, which acts on delay, or none"
     if spec.fabric_kind.is_ethernet and not control.is_on(priority):
-        return (
-            f"roce_cc_prio_mask leaves out priority {priority}, on which it sends; set its bit in "
-            "hosts.nic.roce_cc_ecn.roce_cc_prio_mask"
-        )
+        return control.why_off(priority)
     if spec.fabric_kind.is_ethernet and not nic.ecn:
         return "its packets say that they do not understand ECN; set hosts.nic.ecn=on"
     if any(marks(spec, port, priority) for port in on_the_way(spec, flow)):
