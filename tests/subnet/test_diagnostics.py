@@ -1,4 +1,4 @@
-"""Operators' tools in a managed fabric, and a second OpenSM beside the first."""
+"""InfiniBand's tools in a managed fabric, and a second OpenSM beside the first."""
 
 from __future__ import annotations
 
@@ -39,10 +39,8 @@ def say(managed: ManagedFabric, line: str) -> str:
     return diagnose(managed.simulator, "h2", line.split()).said
 
 
-def test_ibnetdiscover_finds_the_topology_and_nothing_else(
-    fabric: Topology, managed: ManagedFabric
-) -> None:
-    """Every node by its name and GUID; every cable, both ways, port by port."""
+def test_ibnetdiscover_finds_exactly_the_topology(fabric: Topology, managed: ManagedFabric) -> None:
+    """Every node by its name and GUID; every cable, in both directions, port by port."""
     said = say(managed, "ibnetdiscover")
     guids = {f"{switch_guid(switch):016x}": switch.name for switch in fabric.switches}
     guids |= {f"{host_guid(host):016x}": host.name for host in fabric.hosts}
@@ -61,7 +59,7 @@ def place(fabric: Topology, port: Port) -> tuple[str, int]:
     return port.node, port_number(fabric, port)
 
 
-def test_what_ibnetdiscover_prints_is_read_as_the_same_fabric(
+def test_output_of_ibnetdiscover_reads_as_the_same_fabric(
     fabric: Topology, managed: ManagedFabric
 ) -> None:
     """Every node by name, every cable with its rate."""
@@ -90,9 +88,9 @@ def test_what_ibnetdiscover_prints_is_read_as_the_same_fabric(
         ("4x NDR", "4xHDR"),
     ],
 )
-def test_links_are_told_with_their_width_and_speed(spec: str, told: str, tmp_path: Path) -> None:
-    """FDR10 and NDR are more than ibsim has words for. The net file, and what is said of it, are
-    read as just these links."""
+def test_links_are_reported_with_width_and_speed(spec: str, told: str, tmp_path: Path) -> None:
+    """ibsim has no words for FDR10 and NDR. The net file and the output of ibnetdiscover read as
+    the same links."""
     rate_bps = parse_ib_rate(spec)
     assert rate_bps is not None
     builder = Builder()
@@ -109,19 +107,21 @@ def test_links_are_told_with_their_width_and_speed(spec: str, told: str, tmp_pat
         assert [link.rate.replace(" ", "") for link in links] == [told] * 2
 
 
-def test_a_tool_has_its_own_exit_code(managed: ManagedFabric) -> None:
+def test_tool_returns_its_own_exit_code(managed: ManagedFabric) -> None:
     codes = [diagnose(managed.simulator, "leaf1", words.split()).code for words in TOOLS]
     assert (codes[0], codes[1] != 0) == (0, True)
 
 
-def test_ibroute_tells_the_tables_in_force(managed: ManagedFabric) -> None:
+def test_ibroute_shows_the_tables_in_force(managed: ManagedFabric) -> None:
     subnet = managed.subnet()
     said = say(managed, f"ibroute {subnet.lids['leaf1']}")
     rows = {int(lid, 16): int(port) for lid, port in re.findall(r"^(0x\w{4}) (\d{3})", said, re.M)}
     assert rows == subnet.lfts["leaf1"]
 
 
-def test_ibtracert_goes_the_way_of_the_packets(fabric: Topology, managed: ManagedFabric) -> None:
+def test_ibtracert_follows_the_path_of_the_packets(
+    fabric: Topology, managed: ManagedFabric
+) -> None:
     subnet = managed.subnet()
     said = say(managed, f"ibtracert {subnet.lids['h1']} {subnet.lids['h4']}")
     nodes = [port.node for port in subnet.path(fabric, "h1", "h4")]
@@ -129,11 +129,11 @@ def test_ibtracert_goes_the_way_of_the_packets(fabric: Topology, managed: Manage
     assert [node for node in told if node in fabric.switch] == nodes[1:]
 
 
-def test_perfquery_and_ibqueryerrors_tell_what_was_counted(
+def test_perfquery_and_ibqueryerrors_show_the_counters(
     fabric: Topology, managed: ManagedFabric
 ) -> None:
-    """The emulator's own counters, by port; what is too large for 32 bits sticks there, and does
-    not among the extended ones."""
+    """The emulator's own counters, by port; values beyond 32 bits saturate there, but not in the
+    extended counters."""
     counted = {
         "PortXmitData": 12345,
         "PortXmitWait": 678,
@@ -162,10 +162,10 @@ def test_perfquery_and_ibqueryerrors_tell_what_was_counted(
     assert "SymbolErrorCounter == 9" in say(managed, "ibqueryerrors")
 
 
-def test_a_host_s_port_counts_what_its_switch_s_port_counts_the_other_way_round(
+def test_host_port_mirrors_the_counters_of_its_switch_port(
     fabric: Topology, managed: ManagedFabric
 ) -> None:
-    """Beside them the tools' own packets, of 72 words each."""
+    """Plus the tools' own packets, of 72 words each."""
     counted = {"PortXmitData": 10**6, "PortRcvData": 2**33, "PortXmitPkts": 5, "PortRcvPkts": 2**34}
     tell_counters(managed.simulator, fabric, {"leaf1:h1": counted}, {"h1": 4321})
     lid = managed.subnet().lids["h1"]
@@ -183,10 +183,11 @@ def test_a_host_s_port_counts_what_its_switch_s_port_counts_the_other_way_round(
     assert silent["PortXmitData"] < 20 * 72
 
 
-def test_counters_are_in_force_when_they_have_been_told(
+def test_counters_are_in_force_when_tell_counters_returns(
     fabric: Topology, managed: ManagedFabric
 ) -> None:
-    """The console is slower than a query: the last of many values is there for the next one."""
+    """The console is slower than a query: even the last of many values is there for the next
+    one."""
     for value in (1, 2):
         ports = {name: {"PortXmitWait": value} for name in fabric.port_named}
         for _ in range(20):
@@ -196,13 +197,11 @@ def test_counters_are_in_force_when_they_have_been_told(
 
 
 def numbers(said: str) -> dict[str, int]:
-    """What perfquery prints, by counter."""
+    """perfquery's values by counter."""
     return {name: int(value) for name, value in re.findall(r"^(\w+):\.*(\d+)$", said, re.M)}
 
 
-def test_a_second_opensm_takes_over_when_the_first_is_killed(
-    fabric: Topology, tmp_path: Path
-) -> None:
+def test_second_opensm_takes_over_when_the_first_dies(fabric: Topology, tmp_path: Path) -> None:
     """It is a standby until then, and its tables are those that were in force."""
     with ManagedFabric(fabric, Policy(), tmp_path / "first") as managed:
         before = managed.subnet()

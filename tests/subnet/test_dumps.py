@@ -1,4 +1,4 @@
-"""OpenSM's dump files, read."""
+"""The parsers of OpenSM's dump files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Unicast lids [0-4] of switch Lid 3 guid 0x000000000010000A ('spine1'):
 
 
 def test_lfts_by_switch_guid_and_lid() -> None:
-    """Port 0 is the switch itself; a LID without a row is out of reach."""
+    """Port 0 is the switch itself; a LID without a row is unreachable."""
     assert parse_lfts(LFTS) == {0x100003: {1: 1, 2: 0, 4: 254}, 0x10000A: {0xBFFF: 1}}
 
 
 def test_lids_by_port_guid() -> None:
-    """One line for each port, blank lines between them."""
+    """One line for each port, with blank lines between them."""
     text = "0x0000000000100003 0x0002 0x0002\n\n0x000000000020000b 0x00ff 0x00ff\n\n"
     assert parse_guid2lid(text) == {0x100003: 2, 0x20000B: 0xFF}
 
@@ -34,21 +34,21 @@ def test_lids_by_port_guid() -> None:
     "bad_line", ["0x0001 1 # no such width", "0x0005 UNREACHABLE", "Multicast mlids of switch"]
 )
 def test_bad_line_is_named(bad_line: str) -> None:
-    """The error says which file, which line, and what stands there."""
+    """The error has the file, the line and its content."""
     with pytest.raises(FabricError, match=r"^opensm-lfts\.dump:3: not understood: ") as error:
         parse_lfts("\n".join([*LFTS.splitlines()[:2], bad_line]))
     assert repr(bad_line) in str(error.value)
 
 
-def test_a_file_that_is_being_written_is_an_error() -> None:
-    """A table without its last line may lack rows, too."""
+def test_unfinished_file_is_an_error() -> None:
+    """A table without its last line can lack rows, too."""
     for lines in (2, 4):
         with pytest.raises(FabricError, match="the last table has no end"):
             parse_lfts("\n".join(LFTS.splitlines()[:lines]))
 
 
 def test_row_before_any_switch_is_an_error() -> None:
-    """A table has to say whose it is."""
+    """A table must name its switch."""
     with pytest.raises(FabricError, match=r"^opensm-lfts\.dump:1: "):
         parse_lfts("0x0001 001 # Channel Adapter portguid 0x0000000000200003: 'h1'")
 

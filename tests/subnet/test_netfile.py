@@ -1,4 +1,4 @@
-"""The topology as ibsim reads it."""
+"""The topology file that ibsim reads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_leaf_spine_as_net_file(golden: Callable[[str, str], None]) -> None:
     [(400, "s=7 e=4"), (100, "s=7 e=2"), (99, "s=7 e=1"), (41, "s=4"), (26, "s=2"), (1, "s=1")],
 )
 def test_link_gets_the_fastest_speed_it_carries(rate_gbit: int, options: str) -> None:
-    """HDR is the fastest that ibsim knows, SDR the slowest there is."""
+    """HDR is the fastest that ibsim knows, SDR the slowest of all."""
     builder = Builder()
     leaf, host = builder.add_switch("leaf1", "leaf"), builder.add_host()
     builder.add_cable(leaf, host, Wire(rate_gbit * GBIT, 0))

@@ -1,4 +1,4 @@
-"""OpenSM itself, against ibsim. Needs their packages, no root."""
+"""The real OpenSM, with ibsim. These tests need both packages, but not root."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fabric() -> Topology:
 
 
 def ring(switches: int) -> Topology:
-    """Switches in a ring, a host on each."""
+    """Switches in a ring, with one host each."""
     builder = Builder()
     names = [builder.add_switch(f"s{n + 1}", "ring") for n in range(switches)]
     for name in names:
@@ -50,14 +50,14 @@ def test_every_host_reaches_every_host_by_a_shortest_path(fabric: Topology, tmp_
 
 
 def test_routes_between_racks_use_every_spine(fabric: Topology, tmp_path: Path) -> None:
-    """The four hosts of the other rack are spread two and two."""
+    """The four hosts of the other rack use the two spines two by two."""
     subnet = sweep(fabric, workdir=tmp_path)
     spines = [subnet.path(fabric, "h1", host)[2].node for host in ("h5", "h6", "h7", "h8")]
     assert sorted(spines) == ["spine1", "spine1", "spine2", "spine2"]
 
 
-def test_subnet_says_what_opensm_dumped(fabric: Topology, tmp_path: Path) -> None:
-    """Every row of every table, every LID, under the right name."""
+def test_subnet_has_what_opensm_dumped(fabric: Topology, tmp_path: Path) -> None:
+    """Every row of every table, and every LID, under the right name."""
     subnet = sweep(fabric, workdir=tmp_path)
     guids = {switch_guid(switch): switch.name for switch in fabric.switches}
     lfts = parse_lfts((tmp_path / "opensm-lfts.dump").read_text())
@@ -68,25 +68,26 @@ def test_subnet_says_what_opensm_dumped(fabric: Topology, tmp_path: Path) -> Non
 
 
 def test_same_fabric_same_tables(fabric: Topology, tmp_path: Path) -> None:
-    """Two sweeps at once do not meet, and decide the same."""
+    """Two parallel sweeps do not disturb each other, and their tables agree."""
     with ThreadPoolExecutor() as pool:
         one, other = pool.map(lambda name: sweep(fabric, workdir=tmp_path / name), ("one", "other"))
     assert (one.lids, one.lfts) == (other.lids, other.lfts)
 
 
 def test_engine_that_cannot_route_a_fabric_falls_back(tmp_path: Path) -> None:
-    """A ring has no roots, so updn gives way to minhop; the subnet says so."""
+    """A ring has no roots, so OpenSM routes by minhop instead of updn; the subnet has the engine in
+    use."""
     assert sweep(ring(4), workdir=tmp_path).engine == "minhop"
 
 
 def test_unknown_engine_is_an_error(fabric: Topology, tmp_path: Path) -> None:
-    """OpenSM itself would quietly take another."""
+    """OpenSM itself would silently use another."""
     with pytest.raises(FabricError, match="no routing engine 'shortest'; it has updn"):
         sweep(fabric, policy=Policy(engine="shortest"), workdir=tmp_path)
 
 
 def test_fabric_in_two_pieces_is_an_error(tmp_path: Path) -> None:
-    """The nodes that were not found are named."""
+    """The error names the nodes that were not found."""
     builder = Builder()
     for name in ("s1", "s2"):
         builder.add_cable(builder.add_switch(name, "leaf"), builder.add_host(), Wire(10**11, 0))
@@ -97,17 +98,17 @@ def test_fabric_in_two_pieces_is_an_error(tmp_path: Path) -> None:
 def test_missing_package_is_named(
     fabric: Topology, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the line that installs it."""
+    """The error has the command that installs it."""
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(programs, "_SYSTEM_PATH", "/nowhere")
     with pytest.raises(HostError, match=r"ibsim is not installed.*apt-get install ibsim-utils"):
         sweep(fabric, workdir=tmp_path)
 
 
-def test_opensm_that_does_not_finish_is_ended(
+def test_opensm_is_ended_at_its_time_limit(
     fabric: Topology, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error says how long it had, and nothing of it goes on running."""
+    """The error has the limit, and no process of OpenSM goes on running."""
     monkeypatch.setattr(opensm, "_SECONDS_TO_SWEEP", 0.0)
     with pytest.raises(FabricError, match="OpenSM did not finish within 0 s"):
         sweep(fabric, workdir=tmp_path)
@@ -115,11 +116,11 @@ def test_opensm_that_does_not_finish_is_ended(
 
 
 def _working_directories() -> set[str]:
-    """Of all processes."""
+    """The working directories of all processes."""
     directories = set()
     for process in Path("/proc").glob("[0-9]*"):
         try:
             directories.add(str((process / "cwd").readlink()))
-        except OSError:  # gone meanwhile, or somebody else's
+        except OSError:  # has ended meanwhile, or is another user's
             continue
     return directories

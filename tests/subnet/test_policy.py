@@ -1,4 +1,4 @@
-"""What OpenSM is told, and whether it does so: every host's lanes, keys and paths."""
+"""The policy that OpenSM gets, and its effects: every host's lanes, keys and paths."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def tables(spec: Spec, workdir: Path) -> tuple[Topology, Subnet]:
 
 
 def waits(topology: Topology, subnet: Subnet) -> nx.DiGraph:
-    """Who waits for whose credit: from each port of a path to the next one, lanes apart."""
+    """The graph of credit dependencies: from each port of a path to the next one, per service
+    level."""
     graph = nx.DiGraph()
     for src, dst in permutations(topology.host, 2):
         level = subnet.levels.get(src, {}).get(dst, 0)
@@ -48,22 +49,22 @@ def waits(topology: Topology, subnet: Subnet) -> nx.DiGraph:
     return graph
 
 
-def test_updn_with_a_root_closes_no_credit_loop_in_a_ring(tmp_path: Path) -> None:
-    """A packet that went down never goes up again, so nobody waits for himself."""
+def test_updn_with_a_root_avoids_credit_loops_in_a_ring(tmp_path: Path) -> None:
+    """A packet that went down never goes up again, so no dependency returns to its start."""
     topology, subnet = tables(spec_of(RING, "subnet.roots=[ring1]"), tmp_path)
     assert subnet.engine == "updn"
     assert nx.is_directed_acyclic_graph(waits(topology, subnet))
 
 
-def test_minhop_closes_a_credit_loop_in_a_ring(tmp_path: Path) -> None:
-    """Shortest paths of two hops go round all of it."""
+def test_minhop_makes_a_credit_loop_in_a_ring(tmp_path: Path) -> None:
+    """Shortest paths of two hops go all around the ring."""
     topology, subnet = tables(spec_of(RING, "subnet.engine=minhop"), tmp_path)
     assert not nx.is_directed_acyclic_graph(waits(topology, subnet))
 
 
 @pytest.mark.parametrize("engine", ["dfsssp", "lash"])
-def test_engines_with_lanes_close_no_credit_loop_in_a_ring(engine: str, tmp_path: Path) -> None:
-    """Paths that would are kept apart by the service levels that path records tell."""
+def test_engines_with_lanes_avoid_credit_loops_in_a_ring(engine: str, tmp_path: Path) -> None:
+    """The service levels of path records separate paths that would form a loop."""
     spec = spec_of(RING, f"subnet.engine={engine}", "switches.credits.vls=8")
     topology = spec.topology.build()
     pairs = list(permutations(topology.host, 2))
@@ -102,10 +103,10 @@ ROUND = "traffic=[{name: round, pattern: pair, from: all, to: ['all[2:]', 'all[:
         (["subnet.engine=ftree", "subnet.roots=[r1]"], "use engine: updn with roots"),
     ],
 )
-def test_an_engine_that_is_asked_for_and_cannot_route_the_fabric_is_an_error(
+def test_requested_engine_that_cannot_route_is_an_error(
     settings: list[str], remedy: str, tmp_path: Path
 ) -> None:
-    """OpenSM goes on by minhop without a word; we do not."""
+    """OpenSM silently uses minhop; the emulator refuses."""
     spec = spec_of(GRAPH, *settings)
     said = f"subnet.engine: OpenSM cannot route .* by {spec.subnet.engine} and went on by minhop"
     with pytest.raises(FabricError, match=f"{said}.*; {remedy}.* engine: minhop$"):
@@ -113,17 +114,15 @@ def test_an_engine_that_is_asked_for_and_cannot_route_the_fabric_is_an_error(
 
 
 @pytest.mark.parametrize("settings", [["subnet.roots=[r1]"], ["subnet.engine=minhop"]])
-def test_the_remedies_for_an_engine_that_cannot_route_a_ring_work(
-    settings: list[str], tmp_path: Path
-) -> None:
-    """Without a note, as nothing else was done than asked."""
+def test_suggested_remedies_route_the_ring(settings: list[str], tmp_path: Path) -> None:
+    """Without a note, because OpenSM did what the spec asks."""
     spec = spec_of(GRAPH, *settings)
     subnet = manage(spec, spec.topology.build(), tmp_path)
     assert (subnet.engine, subnet.notes) == (spec.subnet.engine, ())
 
 
-def test_a_fallback_from_the_default_engine_is_noted_in_the_results(tmp_path: Path) -> None:
-    """Nobody asked for updn in a ring, so the run goes on."""
+def test_fallback_of_the_default_engine_is_noted(tmp_path: Path) -> None:
+    """The spec does not ask for updn in a ring, so the run goes on."""
     spec = spec_of(RING, "traffic=[{name: a, pattern: pair, from: h1, to: h2, size: 1KB}]")
     topology = spec.topology.build()
     subnet = manage(spec, topology, tmp_path)
@@ -133,8 +132,8 @@ def test_a_fallback_from_the_default_engine_is_noted_in_the_results(tmp_path: Pa
     assert from_line(to_line(BorrowedNic(1, subnet))) == BorrowedNic(1, subnet)
 
 
-def test_another_engine_after_a_lost_link_is_noted(tmp_path: Path) -> None:
-    """A leaf that reaches one spine of two makes no fat tree. Said once, however many sweeps."""
+def test_engine_change_after_link_loss_is_noted_once(tmp_path: Path) -> None:
+    """A leaf with one spine of two makes no fat tree. There is one note for all sweeps."""
     flap = "link-flap: {cable: leaf1:spine1, down: 50us, period: 100us}"
     spec = spec_of(TREE, "subnet.engine=ftree", f"faults=[{{at: 100us, for: 1ms, {flap}}}]")
     topology = spec.topology.build()
@@ -145,10 +144,9 @@ def test_another_engine_after_a_lost_link_is_noted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["dfsssp", "lash"])
-def test_engines_with_lanes_are_refused_where_one_lane_closes_a_circle(
-    engine: str, tmp_path: Path
-) -> None:
-    """They keep paths apart by service levels, which all share the lane that there is."""
+def test_engines_with_lanes_are_refused_on_one_lane(engine: str, tmp_path: Path) -> None:
+    """They separate paths by service levels, which all share the only lane, so the paths form a
+    credit loop."""
     spec = spec_of(RING, f"subnet.engine={engine}", ROUND)
     topology = spec.topology.build()
     hop = r"ring\d:ring\d"
@@ -170,20 +168,19 @@ def test_engines_with_lanes_are_refused_where_one_lane_closes_a_circle(
 @pytest.mark.parametrize(
     ("engine", "text"), [("nue", RING), ("dfsssp", TREE), ("lash", TREE), ("updn", RING)]
 )
-def test_one_lane_is_enough_where_it_closes_no_circle(
-    engine: str, text: str, tmp_path: Path
-) -> None:
-    """nue does with the lanes that there are, and in a tree no path closes a circle."""
+def test_one_lane_is_enough_without_credit_loops(engine: str, text: str, tmp_path: Path) -> None:
+    """nue works with any number of lanes, and no paths in a tree form a loop."""
     roots = ["subnet.roots=[ring1]"] if engine == "updn" else []
     traffic = ROUND if text == RING else ROUND.replace("from: all", "from: all, op: read")
     spec = spec_of(text, f"subnet.engine={engine}", traffic, *roots)
     assert manage(spec, spec.topology.build(), tmp_path).engine == engine
 
 
-def test_nothing_is_written_where_the_user_is(
+def test_sweep_writes_nothing_to_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """InfiniBand's tools write folders where they run; this one takes none."""
+    """InfiniBand's tools write folders where they run; here the working directory does not
+    exist."""
     gone = tmp_path / "gone"
     gone.mkdir()
     spec = spec_of(RING, "subnet.engine=dfsssp", "switches.credits.vls=8")
@@ -206,11 +203,9 @@ NO_TREES = ("ring", "torus")
         if engine != "ftree" or fabric not in NO_TREES
     ],
 )
-def test_switches_send_packets_by_the_tables_that_opensm_dumped(
-    engine: str, fabric: str, tmp_path: Path
-) -> None:
-    """Those of the engine that was asked for: a packet for each LID leaves each switch by the port
-    in `opensm-lfts.dump`, and every host reaches every host."""
+def test_switches_forward_by_the_dumped_tables(engine: str, fabric: str, tmp_path: Path) -> None:
+    """With each engine: a packet for each LID leaves each switch by the port in `opensm-lfts.dump`,
+    and every host reaches every host."""
     spec = spec_of(
         FABRICS[fabric],
         f"subnet.engine={engine}",
@@ -234,7 +229,8 @@ ROOTS = {"ring": ("subnet.roots=[ring1]",), "torus": ("subnet.roots=[t1_1]",)}
 
 
 def ways_out(spec: Spec, subnet: Subnet, switch: Switch) -> dict[int, int]:
-    """LID -> the port by which a running switch sends a packet for it, for all that it sends."""
+    """The port by LID through which a running switch sends packets, for each LID that it
+    forwards."""
     topology = spec.topology.build()
     own = topology.ports[switch.name]
     ways: dict[int, int] = {}
@@ -254,13 +250,13 @@ def sent(run: VirtualFabric, port: Port) -> int:
 
 
 def packet_for(lid: int) -> bytes:
-    """LRH (SL 0, to this LID, from 0xbfff), and a BTH of zeros with the CRCs' room."""
+    """LRH (SL 0, to this LID, from 0xbfff), a BTH of zeros, and room for the CRCs."""
     words = (8 + 12 + 4) // 4
     return bytes([0, 0x02, *lid.to_bytes(2), 0, words, 0xBF, 0xFF]) + bytes(12 + 4 + 2)
 
 
-def test_lmc_gives_a_host_several_lids_and_ways(tmp_path: Path) -> None:
-    """Two LIDs a host; its two paths from the other rack go by different spines."""
+def test_lmc_gives_a_host_several_lids_and_paths(tmp_path: Path) -> None:
+    """Two LIDs per host; the two paths from the other rack use different spines."""
     topology, subnet = tables(spec_of(TREE, "subnet.lmc=1"), tmp_path)
     assert all(subnet.lids[host] % 2 == 0 for host in topology.host)
     ways = {subnet.path(topology, "h1", "h3", offset)[2].node for offset in (0, 1)}
@@ -276,12 +272,12 @@ SETTINGS = (
 
 
 def ask(managed: ManagedFabric, *words: str) -> str:
-    """What one of the diagnostics says, at h4."""
+    """The output of one of the diagnostics at h4."""
     return diagnose(managed.simulator, "h4", words).said
 
 
-def test_ports_are_told_lanes_weights_and_keys(tmp_path: Path) -> None:
-    """smpquery reads back from the fabric what the spec says."""
+def test_ports_get_lanes_weights_and_keys(tmp_path: Path) -> None:
+    """smpquery reads the spec's values from the fabric."""
     spec = spec_of(TREE, *SETTINGS)
     with ManagedFabric(spec.topology.build(), policy_of(spec), tmp_path) as managed:
         lids = managed.subnet().lids
@@ -300,7 +296,7 @@ def test_ports_are_told_lanes_weights_and_keys(tmp_path: Path) -> None:
     }
 
 
-def test_a_lost_link_is_followed_by_new_tables_and_the_old_ones_come_back(tmp_path: Path) -> None:
+def test_tables_change_with_a_lost_link_and_return(tmp_path: Path) -> None:
     """No path crosses the cable while it is down; LIDs stay as they are."""
     fault = "faults=[{at: 100us, for: 1ms, link-down: {cable: leaf1:spine1}}]"
     spec = spec_of(TREE, fault)

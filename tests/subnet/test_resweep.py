@@ -1,4 +1,4 @@
-"""Sweeps after links are lost: the real OpenSM's tables, in the LIDs that are given already."""
+"""Sweeps after links are lost: the real OpenSM's tables, with unchanged LIDs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def fabric() -> Topology:
 
 @pytest.fixture(scope="module")
 def subnet(fabric: Topology, tmp_path_factory: pytest.TempPathFactory) -> Subnet:
-    """A lost uplink, a lost host beside it, all well again, and the manager's own cable lost."""
+    """Resweeps after the loss of an uplink, of a host beside it, after their return, and after the
+    loss of the manager's own cable."""
     uplink, host, own = (cable(fabric, name) for name in ("leaf1:spine1", "leaf2:h4", "leaf1:h1"))
     downs = (frozenset({uplink}), frozenset({uplink, host}), frozenset[Cable](), frozenset({own}))
     workdir = tmp_path_factory.mktemp("subnet")
@@ -45,12 +46,12 @@ def subnet(fabric: Topology, tmp_path_factory: pytest.TempPathFactory) -> Subnet
 
 
 def after(subnet: Subnet, moment: int) -> Subnet:
-    """The subnet as it is then."""
+    """The subnet after the resweep with this number."""
     return Subnet(subnet.lids, subnet.later[moment].lfts, subnet.engine, 0.0)
 
 
-def test_a_lost_cable_is_in_nobodys_way(fabric: Topology, subnet: Subnet) -> None:
-    """Every host is reached from every other, over the other spine."""
+def test_paths_avoid_a_lost_cable(fabric: Topology, subnet: Subnet) -> None:
+    """Every host reaches every other over the other spine."""
     lost = cable(fabric, "leaf1:spine1")
     for src in fabric.host:
         for dst in fabric.host:
@@ -58,33 +59,34 @@ def test_a_lost_cable_is_in_nobodys_way(fabric: Topology, subnet: Subnet) -> Non
             assert not {lost.a, lost.b} & set(path)
 
 
-def test_a_lost_host_is_in_no_table(fabric: Topology, subnet: Subnet) -> None:
+def test_lost_host_is_in_no_table(fabric: Topology, subnet: Subnet) -> None:
     with pytest.raises(FabricError, match="no route from leaf1 to h4"):
         after(subnet, 1).path(fabric, "h1", "h4")
     assert after(subnet, 1).path(fabric, "h1", "h3")
 
 
-def test_a_cable_that_is_back_is_used_again(subnet: Subnet) -> None:
+def test_returned_cable_is_used_again(subnet: Subnet) -> None:
     assert after(subnet, 2).lfts == subnet.lfts
 
 
-def test_a_manager_that_is_cut_off_changes_nothing(subnet: Subnet) -> None:
+def test_isolated_manager_changes_nothing(subnet: Subnet) -> None:
     assert after(subnet, 3).lfts == subnet.lfts
 
 
-def test_a_subnet_with_its_later_tables_survives_json(subnet: Subnet) -> None:
+def test_subnet_with_resweeps_survives_json(subnet: Subnet) -> None:
     assert from_line(to_line(BorrowedNic(1, subnet))) == BorrowedNic(1, subnet)
 
 
-def test_managers_that_a_cut_has_parted_settle_on_one(fabric: Topology, tmp_path: Path) -> None:
-    """By SMInfo: the standby takes over from a master it cannot reach, and hands over to it."""
+def test_separated_managers_elect_one_master_again(fabric: Topology, tmp_path: Path) -> None:
+    """By SMInfo: the standby takes over from an unreachable master, and hands over to it after its
+    return."""
     own = cable(fabric, "leaf1:h1")
     with ManagedFabric(fabric, Policy(), tmp_path, hosts=["h1", "h4"]) as managed:
         whole = managed.subnet()
         managed.without(frozenset({own}))
         assert managed.master == "h4"
         assert _asked_by(managed, "h2") == ("14", "MASTER")
-        eventually(lambda: _asked_by(managed, "h1") == ("15", "MASTER"))  # of nobody else
+        eventually(lambda: _asked_by(managed, "h1") == ("15", "MASTER"))  # its only manager
         again = managed.without(frozenset())
         assert managed.master == "h1"
         assert _asked_by(managed, "h2") == ("15", "MASTER")
@@ -92,13 +94,11 @@ def test_managers_that_a_cut_has_parted_settle_on_one(fabric: Topology, tmp_path
         assert again == whole.lfts
 
 
-def test_a_manager_that_does_not_answer_is_asked_four_times_and_then_done_without(
-    fabric: Topology, tmp_path: Path
-) -> None:
-    """OpenSM's own time-out and retries, which ibsim alone would not give it."""
+def test_silent_manager_is_queried_four_times(fabric: Topology, tmp_path: Path) -> None:
+    """With OpenSM's own time-out and retries; ibsim needs the preload library for time-outs."""
     with ManagedFabric(fabric, Policy(), tmp_path, hosts=["h1", "h4"]) as managed:
         master, standby = managed.managers.values()
-        eventually(lambda: master.sweeps == 2)  # the second has found the standby
+        eventually(lambda: master.sweeps == 2)  # the second sweep has found the standby
         eventually(lambda: "Entering STANDBY" in standby.dump("opensm.log"))
         master.has_swept()
         os.kill(standby.pid, signal.SIGSTOP)
@@ -111,7 +111,7 @@ def test_a_manager_that_does_not_answer_is_asked_four_times_and_then_done_withou
 
 
 def _asked_by(managed: ManagedFabric, host: str) -> tuple[str, str]:
-    """Priority and state of the manager that this host's port belongs to."""
+    """Priority and state of the manager that manages this host's port."""
     said = diagnose(managed.simulator, host, ["sminfo"]).said
     found = re.search(r"priority (\d+) state \d SMINFO_(\w+)", said)
     assert found, said

@@ -1,8 +1,8 @@
-"""Service levels that engines give to paths, after sweeps in the course of a run.
+"""Service levels of paths after sweeps during a run.
 
 In a ring of five lash needs two layers (LASH: Skeie, Lysne, Theiss, IPDPS 2002: a path joins a
-layer unless it would close a circle there). Of a ring that is cut, a line, no paths can close a
-circle, so that one layer does: which levels there are before and after is known beforehand.
+layer unless it would form a cycle there). A cut ring is a line, where no paths form a cycle, so one
+layer suffices. The service levels before and after a cut are therefore known.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def subnet(tmp_path_factory: pytest.TempPathFactory) -> Subnet:
     return manage(spec, spec.topology.build(), tmp_path_factory.mktemp("subnet"))
 
 
-def test_path_records_are_asked_for_after_each_sweep(subnet: Subnet) -> None:
+def test_path_records_are_queried_after_each_sweep(subnet: Subnet) -> None:
     """Two layers in the ring, one in the line, two again."""
     cut, again = subnet.later
     assert kinds(subnet.levels) == {0, 1}
@@ -78,22 +78,22 @@ def test_path_records_are_asked_for_after_each_sweep(subnet: Subnet) -> None:
     assert again.levels == subnet.levels
 
 
-def test_levels_of_later_sweeps_survive_json(subnet: Subnet) -> None:
+def test_service_levels_of_resweeps_survive_json(subnet: Subnet) -> None:
     assert from_line(to_line(BorrowedNic(1, subnet))) == BorrowedNic(1, subnet)
 
 
-def test_a_host_that_is_cut_off_has_no_paths(tmp_path: Path) -> None:
-    """Nobody waits for an answer about it; all others have theirs."""
+def test_isolated_host_has_no_paths(tmp_path: Path) -> None:
+    """The sweep does not wait for answers about it; all other hosts have their paths."""
     spec = spec_of(ALONE)
     subnet = manage(spec, spec.topology.build(), tmp_path)
     alone, _ = subnet.later  # the run ends with all links
     assert paths(alone.levels) == {pair for pair in paths(subnet.levels) if "h2" not in pair}
 
 
-def test_opensm_s_log_is_read_once_however_many_paths_are_asked_for(
+def test_opensm_log_is_read_once_for_all_paths(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is long, and a fabric of 64 hosts has 4032 paths."""
+    """The log is long, and a fabric of 64 hosts has 4032 paths."""
     spec = spec_of()
     topology = spec.topology.build()
     with ManagedFabric(topology, policy_of(spec), tmp_path) as managed:
@@ -110,8 +110,8 @@ def test_opensm_s_log_is_read_once_however_many_paths_are_asked_for(
     assert reads == [tmp_path / "opensm.log"]
 
 
-def test_that_connected_queue_pairs_keep_their_levels_is_noted(subnet: Subnet) -> None:
-    """As many as had the other level. In a line they close no circle either."""
+def test_kept_service_levels_are_noted(subnet: Subnet) -> None:
+    """As many as had the other level. In a line the kept levels form no credit loop."""
     others = sum(level for own in subnet.levels.values() for level in own.values())
     note = (
         f"after a sweep {others} of 20 paths have another service level; queue pairs that are "
@@ -123,10 +123,10 @@ def test_that_connected_queue_pairs_keep_their_levels_is_noted(subnet: Subnet) -
 
 
 @pytest.mark.parametrize(("convergence", "told"), [("5us", True), ("1ms", False)])
-def test_a_sweep_is_noted_when_its_tables_are_in_force(
+def test_sweep_is_noted_when_its_tables_are_in_force(
     subnet: Subnet, convergence: str, told: bool, tmp_path: Path
 ) -> None:
-    """As the results list it. The run is over long before a millisecond is."""
+    """The results list it then. The run ends long before a millisecond."""
     flow = "traffic=[{name: a, pattern: pair, from: h3, to: h4, op: write, size: 100KB}]"
     cut = "faults=[{at: 1us, link-down: {cable: ring1:ring2}}]"
     spec = spec_of(flow, cut, f"switches.routing.convergence={convergence}")
@@ -136,20 +136,21 @@ def test_a_sweep_is_noted_when_its_tables_are_in_force(
     assert (run.notes, len(run.sweeps)) == ((("swept",), 1) if told else ((), 0))
 
 
-def test_a_circle_that_kept_levels_close_is_noted(subnet: Subnet) -> None:
-    """Had all connected on the line's one level, the ring's paths would close a circle."""
+def test_credit_loop_of_kept_levels_is_noted(subnet: Subnet) -> None:
+    """If all queue pairs had connected on the line's one level, the ring's paths would form a
+    loop."""
     kept = judged([subnet.later[0].levels], subnet)
     assert kept
     assert "close a circle of credit: ring" in kept.note
 
 
-def test_levels_that_path_records_still_say_are_not_worth_a_note(subnet: Subnet) -> None:
+def test_unchanged_service_levels_need_no_note(subnet: Subnet) -> None:
     assert judged([subnet.levels], subnet) is None
 
 
-def test_a_circle_is_noted_after_a_sweep_by_an_engine_without_levels(subnet: Subnet) -> None:
-    """Its path records have none, and queue pairs keep those that they have; as far as they go on:
-    without the paths to and from one host of five no circle of the ring is left."""
+def test_credit_loop_is_noted_without_path_levels(subnet: Subnet) -> None:
+    """An engine without levels gives none in path records, so queue pairs keep theirs. Without the
+    paths of one host in five no loop of the ring remains."""
     tables = replace(subnet, levels={})
     kept = judged([subnet.later[0].levels], tables)
     assert kept
@@ -159,9 +160,9 @@ def test_a_circle_is_noted_after_a_sweep_by_an_engine_without_levels(subnet: Sub
     assert judged([subnet.later[0].levels], tables, without="h2") is None
 
 
-def test_levels_of_several_sweeps_are_judged_together(subnet: Subnet) -> None:
-    """With both levels swapped they keep the same paths apart; half of the queue pairs connected
-    by these and half by those do not."""
+def test_levels_of_several_sweeps_are_checked_together(subnet: Subnet) -> None:
+    """With the two levels swapped, paths stay separate; with half of the queue pairs on either
+    assignment they do not."""
     swapped = {
         src: {dst: 1 - level for dst, level in own.items()} for src, own in subnet.levels.items()
     }
@@ -174,15 +175,17 @@ def test_levels_of_several_sweeps_are_judged_together(subnet: Subnet) -> None:
 
 
 def judged(connected: list[PathSLs], now: Subnet, without: str = "") -> KeptLevels | None:
-    """`without`: a host that is cut off."""
+    """The check of queue pairs on these levels under the tables of `now`. `without`: an isolated
+    host."""
     spec = spec_of()
     topology = spec.topology.build()
     left = [pair for pair in permutations(topology.host, 2) if without not in pair]
     return kept_levels(spec, topology, connected, now, left)
 
 
-def test_a_queue_pair_that_connects_after_a_sweep_has_the_new_level() -> None:
-    """Verbs on the virtual clock, before, while the tables are not in force yet, and after."""
+def test_queue_pair_after_a_sweep_has_the_new_level() -> None:
+    """Verbs on the virtual clock: before the sweep, while its tables are not in force yet, and
+    afterwards."""
     with Lab(spec_of(CUT)) as lab:
         contexts = [lab.host(f"h{index}").rdma for index in range(1, 6)]
 
@@ -196,7 +199,7 @@ def test_a_queue_pair_that_connects_after_a_sweep_has_the_new_level() -> None:
     assert seen == [{0, 1}, {0, 1}, {0}, {0}, {0, 1}]
 
 
-def test_datagrams_have_the_level_of_the_path_they_take(tmp_path: Path) -> None:
+def test_datagrams_have_the_level_of_their_path(tmp_path: Path) -> None:
     """As captured on the host's cable: SL in the upper half of the LRH's second byte."""
     with Lab(spec_of("capture=[ring1:h1]"), out=tmp_path) as lab:
         h1, *others = (lab.host(f"h{index}").rdma for index in range(1, 6))
@@ -216,13 +219,13 @@ def test_datagrams_have_the_level_of_the_path_they_take(tmp_path: Path) -> None:
 
 
 class Shim:
-    """The shim's end of the line to a lab's subnet manager."""
+    """The shim's end of the channel to a lab's subnet manager."""
 
     def __init__(self, subnet: LiveSubnet) -> None:
         self._line = Channel(subnet.far)
 
     def lose(self, *cables: str) -> None:
-        """Until new tables are there."""
+        """Reports the cables as down, and waits for new tables."""
         self._line.send(LinksChanged(0, cables))
         self._line.expect(Tables)
 
@@ -235,12 +238,12 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveSubnet
     spec = spec_of()
     subnet = LiveSubnet(spec, spec.topology.build(), nobody, all_hosts=False)
     yield subnet
-    subnet.far.close()  # its thread ends
+    subnet.far.close()  # ends its thread
     subnet._managed.__exit__(None, None, None)
 
 
-def test_in_a_lab_nics_that_come_later_have_the_new_levels(live: LiveSubnet) -> None:
-    """Who was there at first keeps two, and a note says so."""
+def test_lab_gives_later_nics_the_new_levels(live: LiveSubnet) -> None:
+    """The NICs of the start keep two levels, and a note says so."""
     shim = Shim(live)
     first = live.connect()
     shim.lose("ring1:ring2")
@@ -248,17 +251,17 @@ def test_in_a_lab_nics_that_come_later_have_the_new_levels(live: LiveSubnet) -> 
     assert kinds(first.levels) == {0, 1}
     eventually(lambda: "of 20 paths have another service level" in str(live.notes))
     assert kinds(live.connect().levels) == {0}
-    assert live.notes == []  # they have what path records say
+    assert live.notes == []  # all NICs have the levels of path records
 
 
-def test_in_a_lab_the_last_note_on_levels_counts(
+def test_lab_keeps_only_the_last_note_on_levels(
     live: LiveSubnet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However often links come and go; but a circle of credit that there was is not forgotten."""
+    """For any number of link changes; but a note on a credit loop stays."""
     one, two, circle, four = (
         KeptLevels(paths, 20, closed) for paths, closed in ((1, ""), (2, ""), (3, "a"), (4, ""))
     )
-    now = [one]  # of one change or the other, however many sweeps it takes
+    now = [one]  # the same for every sweep of one change
     monkeypatch.setattr(live_subnet, "kept_levels", lambda *_: now[0])
     shim = Shim(live)
     for now[0], cable, told in (
@@ -272,11 +275,11 @@ def test_in_a_lab_the_last_note_on_levels_counts(
         eventually(lambda notes=notes: live.notes == notes)  # type: ignore[misc]
 
 
-def test_in_a_lab_a_sweep_by_an_engine_without_levels_is_judged(
+def test_lab_checks_a_sweep_by_an_engine_without_levels(
     live: LiveSubnet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was noted before is no longer so: by the whole ring's tables those who were
-    there at first close no circle."""
+    """The earlier note no longer applies: by the whole ring's tables the first queue pairs form no
+    credit loop."""
     shim = Shim(live)
     shim.lose("ring1:ring2")
     eventually(lambda: "of 20 paths have another service level" in str(live.notes))
@@ -286,8 +289,8 @@ def test_in_a_lab_a_sweep_by_an_engine_without_levels_is_judged(
     eventually(lambda: live.notes == [engine_note("lash", "minhop")])
 
 
-def test_in_a_lab_who_connected_between_two_sweeps_is_judged_too(live: LiveSubnet) -> None:
-    """Beside those who were there at first: on the line's one level, which closes a circle in the
+def test_lab_checks_connections_between_two_sweeps(live: LiveSubnet) -> None:
+    """Together with the first ones: they use the line's one level, which forms a credit loop in the
     ring."""
     shim = Shim(live)
     live.connect()
@@ -299,10 +302,10 @@ def test_in_a_lab_who_connected_between_two_sweeps_is_judged_too(live: LiveSubne
     eventually(lambda: "close a circle of credit: ring" in str(live.notes))
 
 
-def test_in_a_lab_levels_are_judged_as_long_as_somebody_may_have_them(
+def test_lab_checks_levels_while_they_can_be_in_use(
     live: LiveSubnet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once each, until all NICs are new."""
+    """Each assignment once, until all NICs are new."""
     asked: list[list[PathSLs]] = []
     monkeypatch.setattr(live_subnet, "kept_levels", lambda *told: asked.append(told[2]))
     shim = Shim(live)
@@ -319,11 +322,11 @@ def test_in_a_lab_levels_are_judged_as_long_as_somebody_may_have_them(
 
 
 @pytest.mark.parametrize("in_vain", [1, 2])
-def test_in_a_lab_path_records_that_do_not_come_are_asked_for_again(
+def test_lab_queries_missing_path_records_again(
     live: LiveSubnet, monkeypatch: pytest.MonkeyPatch, in_vain: int
 ) -> None:
-    """As a cable may go while they are asked for."""
-    make_deaf(live, monkeypatch, in_vain)
+    """As when a cable fails during the query."""
+    ignore_queries(live, monkeypatch, in_vain)
     Shim(live).lose("ring1:ring2")
     eventually(lambda: kinds(live.now.levels) == {0})
     assert paths(live.now.levels) == set(live._pairs)
@@ -331,11 +334,11 @@ def test_in_a_lab_path_records_that_do_not_come_are_asked_for_again(
     assert "does not answer" not in str(live.notes)
 
 
-def test_in_a_lab_paths_without_an_answer_have_no_levels_of_other_tables(
+def test_lab_paths_without_an_answer_have_no_levels(
     live: LiveSubnet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody connects by those that were made for the tables before; a note says so."""
-    make_deaf(live, monkeypatch, 1000)
+    """No queue pair connects by levels of the tables before; a note says so."""
+    ignore_queries(live, monkeypatch, 1000)
     Shim(live).lose("ring1:ring2")
     note = (
         "after a sweep 20 of 20 paths have no service level; queue pairs that connect now use "
@@ -345,8 +348,8 @@ def test_in_a_lab_paths_without_an_answer_have_no_levels_of_other_tables(
     eventually(lambda: live.now.levels == {})
 
 
-def make_deaf(live: LiveSubnet, monkeypatch: pytest.MonkeyPatch, in_vain: int) -> None:
-    """OpenSM, to whom asks for paths so often."""
+def ignore_queries(live: LiveSubnet, monkeypatch: pytest.MonkeyPatch, in_vain: int) -> None:
+    """Makes OpenSM ignore the first `in_vain` queries for paths."""
     answer, asked = live._managed.levels, []
 
     def levels(pairs: Iterable[Pair]) -> PathSLs:
@@ -358,8 +361,8 @@ def make_deaf(live: LiveSubnet, monkeypatch: pytest.MonkeyPatch, in_vain: int) -
     monkeypatch.setattr(live._managed, "levels", levels)
 
 
-def test_verbs_in_a_lab_ask_for_levels_though_there_were_none_at_first(subnet: Subnet) -> None:
-    """A lab that was borrowed while OpenSM had fallen back to an engine without levels."""
+def test_borrowed_lab_queries_levels_that_came_later(subnet: Subnet) -> None:
+    """When the lab was borrowed, OpenSM had fallen back to an engine without levels."""
     topology = spec_of().topology.build()
     fallen_back = replace(subnet, engine="minhop", levels={}, later=())
 

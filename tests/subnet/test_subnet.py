@@ -12,7 +12,7 @@ from topologies.graph import Builder, Topology, Wire
 
 
 def two_switches() -> Topology:
-    """h1 - s1 - s2 - h2; towards each other the switches have port 2."""
+    """h1 - s1 - s2 - h2; the switches connect at port 2."""
     builder = Builder()
     for name in ("s1", "s2"):
         builder.add_cable(builder.add_switch(name, "leaf"), builder.add_host(), Wire(1, 0))
@@ -33,19 +33,19 @@ def test_path_follows_the_tables(src: str, ports: list[str]) -> None:
 
 
 def test_missing_route_is_an_error() -> None:
-    """It names the switch that does not know the way."""
+    """The error names the switch without a route."""
     lost = Subnet(LIDS, {"s1": {2: 2}, "s2": {}}, "updn", 0.1)
     with pytest.raises(FabricError, match="no route from s2 to h2"):
         lost.path(two_switches(), "h1", "h2")
 
 
-def test_circle_is_an_error() -> None:
-    """Two switches that send a packet to each other do not hang us."""
+def test_forwarding_loop_is_an_error() -> None:
+    """Two switches that forward a packet to each other; the search ends."""
     circle = Subnet(LIDS, {"s1": {2: 2}, "s2": {2: 2}}, "minhop", 0.1)
     with pytest.raises(FabricError, match="from h1 to h2 is a circle"):
         circle.path(two_switches(), "h1", "h2")
 
 
 def test_json_round_trip() -> None:
-    """LIDs are integers again after JSON made text of them."""
+    """LIDs are integers again, although JSON's keys are text."""
     assert from_line(to_line(BorrowedNic(1, GOOD))) == BorrowedNic(1, GOOD)
