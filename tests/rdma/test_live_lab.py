@@ -1,4 +1,4 @@
-"""A lab that belongs to a program: how it ends, with a stand-in for the lab itself."""
+"""The end of a lab that belongs to a program, with a stand-in for the lab itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DIED = "the shim died (signal 9)"
 
 
 class StandIn:
-    """Listens where the lab would, and answers until it is told to end, or dies."""
+    """Listens like a lab, and answers until it is ended or dies."""
 
     def __init__(self) -> None:
         self.is_to_die = threading.Event()
@@ -79,8 +79,8 @@ def _owners() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "lab"]
 
 
-def test_a_lab_that_has_died_says_why_at_once(stand_in: StandIn) -> None:
-    """Not, after a while, that it belongs to the program."""
+def test_dead_lab_reports_its_cause_at_once(stand_in: StandIn) -> None:
+    """Instead of reporting later that the lab belongs to the program."""
     spec = clos_of(2)
 
     def use() -> None:
@@ -92,8 +92,8 @@ def test_a_lab_that_has_died_says_why_at_once(stand_in: StandIn) -> None:
     assert (registry.names(), registry.ended(), _owners()) == ([], [], [])
 
 
-def test_a_lab_that_lends_no_nic_ends_with_the_error(stand_in: StandIn) -> None:
-    """And not only with the program."""
+def test_lab_without_a_nic_ends_with_the_error(stand_in: StandIn) -> None:
+    """And not only at the end of the program."""
     with pytest.raises(UsageError, match="not now"), live.live_lab(clos_of(2)):
         pass
     assert stand_in.is_over.is_set()

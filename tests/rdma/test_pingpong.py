@@ -1,4 +1,4 @@
-"""The ping-pong of libibverbs' examples: its handshake, and a game on the virtual clock."""
+"""The ping-pong of libibverbs' examples: its handshake, and a run on the virtual clock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OF_LINUX = b"0000:000011:248e8e:00000000000000000000ffff0a090001\0"
 SPEC = Path(__file__).parents[2] / "topologies" / "pair.emu.yml"
 
 
-def test_a_line_of_linux_is_read_and_written_alike() -> None:
+def test_handshake_line_of_linux_round_trips() -> None:
     end = End.parse(OF_LINUX)
     assert (end.qp_num, end.psn, end.address) == (0x11, 0x248E8E, int(IPv4Address("10.9.0.1")))
     assert end.line() == OF_LINUX
@@ -32,14 +32,14 @@ def test_a_line_of_linux_is_read_and_written_alike() -> None:
         (b"0000:000011:248e8e:fe80000000000000286104fffe59e610\0", "holds no IPv4 address"),
     ],
 )
-def test_another_line_is_refused(line: bytes, told: str) -> None:
+def test_invalid_handshake_line_is_refused(line: bytes, told: str) -> None:
     with pytest.raises(RemoteProtocolError, match=told):
         End.parse(line)
 
 
 @pytest.mark.parametrize("qp_type", [QPType.RC, QPType.UC])
 def test_every_new_message_comes_back(qp_type: QPType) -> None:
-    """One end sends something new each time, the other what came; sizes need not be round."""
+    """The client sends new bytes each time, the server returns them; sizes need not be round."""
     game = PingPongConfig(qp_type, size=9_999, iterations=20, mtu=1024, timeout=14)
     with Lab(SPEC) as lab:
         client, server = (Player(lab.host(name).rdma, game) for name in ("h1", "h2"))
@@ -54,7 +54,7 @@ def test_every_new_message_comes_back(qp_type: QPType) -> None:
         assert lab.run(both()) == (20, 0)
 
 
-def test_packets_that_the_interface_has_no_room_for_are_refused() -> None:
+def test_packets_larger_than_the_mtu_are_refused() -> None:
     game = PingPongConfig(QPType.RC, size=64, iterations=1, mtu=4096, timeout=14)
     told = "packets of 1024 bytes, and these are of 4096"
     with Lab(SPEC, "hosts.nic.mtu=1024") as lab, pytest.raises(UsageError, match=told):

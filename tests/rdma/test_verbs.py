@@ -1,4 +1,4 @@
-"""Verbs on the virtual clock: every operation, on both fabrics, and what each of them tells."""
+"""Verbs on the virtual clock: every operation on both fabrics, and its completion."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ GRH_BYTES = 40
 
 @pytest.fixture(scope="module", params=["roce", "ib"])
 def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """One lab for all tests here: each has queue pairs of its own."""
+    """One lab for all tests of the module: each test has its own queue pairs."""
     with lab_of(tmp_path_factory.mktemp("verbs"), request.param) as lab:
         yield lab
 
 
 async def _one_way(client: Player, server: Player, wr: SendWR) -> tuple[WCOpcode, WCOpcode | None]:
-    """Posts a receive at the server, and the message; what ended at either end."""
+    """Posts a receive at the server, and the message; returns the opcode of the completion at each
+    end."""
     server.qp.post_recv(RecvWR(server.mr.sge(), wr_id=7))
     client.qp.post_send(wr)
     ended = (await client.cq.wait()).succeeded()
@@ -56,10 +57,10 @@ async def _one_way(client: Player, server: Player, wr: SendWR) -> tuple[WCOpcode
         (WROpcode.RDMA_WRITE_WITH_IMM, (WCOpcode.RDMA_WRITE, WCOpcode.RECV_RDMA_WITH_IMM)),
     ],
 )
-def test_bytes_go_to_the_other_end(
+def test_bytes_arrive_with_completions_at_both_ends(
     lab: Lab, qp_type: QPType, opcode: WROpcode, ends: tuple[WCOpcode, WCOpcode | None]
 ) -> None:
-    """All of them, none else, and both ends are told what it was."""
+    """All bytes of the message and no others; each completion has its opcode."""
     client, server = players(lab, qp_type)
     wr = SendWR(
         opcode,
@@ -71,7 +72,7 @@ def test_bytes_go_to_the_other_end(
 
     async def program() -> None:
         seen = await _one_way(client, server, wr)
-        await lab.sleep(10_000)  # an unreliable message is over when it has left
+        await lab.sleep(10_000)  # an unreliable message completes when it has left
         late = server.cq.poll()
         assert seen[0] is ends[0]
         assert (late[0].opcode if late else seen[1]) is ends[1]
@@ -82,7 +83,7 @@ def test_bytes_go_to_the_other_end(
 
 
 def test_a_read_fetches_and_an_atomic_changes(lab: Lab) -> None:
-    """READ, FETCH_ADD and CMP_SWAP against numpy's own arithmetic."""
+    """READ, FETCH_ADD and CMP_SWAP, compared with numpy's arithmetic."""
     client, server = players(lab)
     server.memory[:] = np.arange(BYTES) % 199
     word = server.memory[:8].view(np.uint64)
@@ -108,8 +109,8 @@ def test_a_read_fetches_and_an_atomic_changes(lab: Lab) -> None:
     lab.run(program())
 
 
-def test_immediate_data_and_invalidated_keys_are_told(lab: Lab) -> None:
-    """And an invalidated key is worth nothing any more."""
+def test_completion_has_immediate_data_or_invalidated_key(lab: Lab) -> None:
+    """Afterwards the invalidated key grants no access."""
     client, server = players(lab)
     extra = server.pd.reg_mr(np.zeros(8, np.uint8), ALL)
 
@@ -131,8 +132,9 @@ def test_immediate_data_and_invalidated_keys_are_told(lab: Lab) -> None:
     lab.run(program())
 
 
-def test_a_datagram_says_whom_it_is_from(lab: Lab) -> None:
-    """Its first 40 bytes are for the GRH, and its sender has a number."""
+def test_datagram_completion_names_its_sender(lab: Lab) -> None:
+    """The first 40 bytes are for the GRH; the completion has the number of the sender's queue
+    pair."""
     client, server = players(lab, QPType.UD)
     to = AH(server.context.address)
 
@@ -149,8 +151,8 @@ def test_a_datagram_says_whom_it_is_from(lab: Lab) -> None:
     assert (server.memory[GRH_BYTES : GRH_BYTES + 100] == client.memory[:100]).all()
 
 
-def test_a_shared_queue_serves_whoever_comes(lab: Lab) -> None:
-    """Two clients' messages take its receives in the order of their coming."""
+def test_shared_receive_queue_serves_clients_in_order(lab: Lab) -> None:
+    """Two clients' messages use its receives in the order of arrival."""
     server = lab.host("h2").rdma
     pd, cq = server.alloc_pd(), server.create_cq(8)
     memory = np.zeros((2, 64), np.uint8)
@@ -176,8 +178,8 @@ def test_a_shared_queue_serves_whoever_comes(lab: Lab) -> None:
     assert (memory[1] == 1).all()
 
 
-def test_a_key_is_worth_nothing_outside_its_protection_domain(lab: Lab) -> None:
-    """The far end refuses it, as if there were no such key."""
+def test_key_is_invalid_in_another_protection_domain(lab: Lab) -> None:
+    """The far end refuses it, like a key that does not exist."""
     client, server = players(lab)
     stranger = server.context.alloc_pd().reg_mr(np.zeros(64, np.uint8), ALL)
 
@@ -191,8 +193,8 @@ def test_a_key_is_worth_nothing_outside_its_protection_domain(lab: Lab) -> None:
     assert client.qp.qp_state is QPState.ERR
 
 
-def test_a_failed_queue_pair_flushes_and_can_begin_again(lab: Lab) -> None:
-    """After RESET it is as new."""
+def test_failed_queue_pair_flushes_and_can_restart(lab: Lab) -> None:
+    """After RESET the queue pair is as new."""
     client, server = players(lab)
 
     async def program() -> None:
@@ -214,8 +216,8 @@ def test_a_failed_queue_pair_flushes_and_can_begin_again(lab: Lab) -> None:
     lab.run(program())
 
 
-def test_a_reset_forgets_what_was_posted_and_what_has_ended(lab: Lab) -> None:
-    """Of this queue pair alone; its work requests have room again."""
+def test_reset_discards_posted_and_completed_work(lab: Lab) -> None:
+    """Only that of this queue pair; its queues have room again."""
     client, server = players(lab, max_send_wr=2, max_recv_wr=1)
     other = client.pd.create_qp(QPType.RC, client.cq)
     write = SendWR(WROpcode.RDMA_WRITE, NOTHING, 1, server.mr.addr, server.mr.rkey)
@@ -223,7 +225,7 @@ def test_a_reset_forgets_what_was_posted_and_what_has_ended(lab: Lab) -> None:
 
     async def program() -> None:
         client.qp.post_send(write)
-        await lab.sleep(10_000)  # it has ended, and nobody polls
+        await lab.sleep(10_000)  # completed, but not polled
         other.modify(QPState.ERR)
         other.post_send(SendWR(wr_id=2))
         for _ in range(2):
@@ -245,8 +247,8 @@ def test_a_reset_forgets_what_was_posted_and_what_has_ended(lab: Lab) -> None:
     assert client.context.counters["req_cqe_flush_error"] == flushed + 1
 
 
-def test_reads_may_be_outstanding_as_agreed_on(lab: Lab) -> None:
-    """Beyond what the far end answers they are refused, not lost; with SQD it can be set right."""
+def test_reads_stay_within_the_negotiated_limit(lab: Lab) -> None:
+    """The far end refuses reads beyond its limit; SQD allows to correct the limit."""
     reads, length = 60, 4000
 
     def agree(most: int, answered: int) -> tuple[Player, Player]:
@@ -288,8 +290,8 @@ def test_reads_may_be_outstanding_as_agreed_on(lab: Lab) -> None:
     assert set(lab.run(read(client, server))) == {WCStatus.SUCCESS}
 
 
-def test_a_timeout_that_is_set_in_sqd_is_the_one_that_counts(lab: Lab) -> None:
-    """4.096 us * 2^timeout, and once more for the one retry."""
+def test_timeout_set_in_sqd_takes_effect(lab: Lab) -> None:
+    """4.096 us * 2^timeout, twice because of one retry."""
     client, server = players(lab)
     server.qp.modify(QPState.RESET)  # answers nothing
     client.qp.modify(QPState.SQD)
@@ -306,8 +308,8 @@ def test_a_timeout_that_is_set_in_sqd_is_the_one_that_counts(lab: Lab) -> None:
     assert lab.run(program()) == pytest.approx(2 * 4096 * 2**4, abs=2000)
 
 
-def test_regions_may_come_and_go_any_number_of_times(lab: Lab) -> None:
-    """As many as the NIC has room for are alive at once, and old keys open nothing."""
+def test_regions_can_be_registered_any_number_of_times(lab: Lab) -> None:
+    """As many as the NIC has room for at a time, and old keys grant no access."""
     context = lab.host("h1").rdma
     pd, array = context.alloc_pd(), np.zeros(8, np.uint8)
     keys = set()
@@ -331,8 +333,8 @@ def test_regions_may_come_and_go_any_number_of_times(lab: Lab) -> None:
     assert lab.run(program()) is WCStatus.REM_ACCESS_ERR
 
 
-def test_a_region_whose_key_a_send_invalidated_is_deregistered_once(lab: Lab) -> None:
-    """And no other that has its place meanwhile."""
+def test_region_invalidated_by_a_send_deregisters_once(lab: Lab) -> None:
+    """And no other region that took its slot meanwhile."""
     client, server = players(lab)
     extra = server.pd.reg_mr(np.zeros(8, np.uint8), ALL)
     server.qp.post_recv(RecvWR())
@@ -342,8 +344,8 @@ def test_a_region_whose_key_a_send_invalidated_is_deregistered_once(lab: Lab) ->
     assert extra not in server.pd.regions
 
 
-def test_memory_is_the_programs_own_from_dereg_on(lab: Lab) -> None:
-    """Before the first packet, and in the midst of a message, at either end of it."""
+def test_deregistered_memory_is_not_touched(lab: Lab) -> None:
+    """Neither before the first packet nor in the middle of a message, at either end."""
 
     def read(client: Player, server: Player) -> SendWR:
         return SendWR(WROpcode.RDMA_READ, client.mr.sge(), 0, server.mr.addr, server.mr.rkey)
@@ -373,8 +375,8 @@ def test_memory_is_the_programs_own_from_dereg_on(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("qp_type", list(QPType))
-def test_inline_data_is_the_programs_again_at_once(lab: Lab, qp_type: QPType) -> None:
-    """It needs no registered memory; each message has the bytes of its posting."""
+def test_inline_data_is_copied_when_posted(lab: Lab, qp_type: QPType) -> None:
+    """Without registered memory; each message has the bytes at the time of its posting."""
     client, server = players(lab, qp_type, max_inline_data=512)
     lead = GRH_BYTES if qp_type is QPType.UD else 0
     to = AH(server.context.address) if lead else None
@@ -397,8 +399,8 @@ def test_inline_data_is_the_programs_again_at_once(lab: Lab, qp_type: QPType) ->
         assert (came == number + 1).all()
 
 
-def test_inline_data_is_sent_again_as_it_was(lab: Lab) -> None:
-    """The far end has no receive at first, and by the time it has the array is another."""
+def test_retransmitted_inline_data_is_unchanged(lab: Lab) -> None:
+    """The far end has no receive at first; when it has one, the program's array has changed."""
     client, server = players(lab, max_inline_data=8)
     array = np.full(8, 9, np.uint8)
 
@@ -415,7 +417,7 @@ def test_inline_data_is_sent_again_as_it_was(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["gpudirect", "host-staged"])
 def test_inline_data_is_not_fetched_from_memory(tmp_path: Path, kind: str) -> None:
-    """It saves the time from asking memory to its first byte, and that of the copy."""
+    """It saves the time of a memory read, and that of the copy."""
     with lab_of(tmp_path, "roce", f"hosts.path={{kind: {kind}}}") as lab:
         client, server = players(lab, max_inline_data=256)
         there: dict[str, Any] = {"remote_addr": server.mr.addr, "rkey": server.mr.rkey}
@@ -436,8 +438,8 @@ def test_inline_data_is_not_fetched_from_memory(tmp_path: Path, kind: str) -> No
         assert lab.run(saved_ns()) == pytest.approx(expected_ns, abs=2)
 
 
-def test_sends_without_a_signal_complete_in_silence(lab: Lab) -> None:
-    """The last one's completion speaks for those before."""
+def test_unsignaled_sends_make_no_completion(lab: Lab) -> None:
+    """The last one's completion covers those before it."""
     client, server = players(lab, max_send_wr=4)
 
     async def program() -> list[int]:
@@ -458,8 +460,8 @@ def test_sends_without_a_signal_complete_in_silence(lab: Lab) -> None:
     assert lab.run(program()) == []
 
 
-def test_who_waits_in_vain_is_told(lab: Lab) -> None:
-    """At the emulated time that was asked for."""
+def test_wait_ends_with_a_timeout_error(lab: Lab) -> None:
+    """At the requested emulated time."""
     client, _ = players(lab)
     began = lab.now_ns
 
@@ -471,8 +473,8 @@ def test_who_waits_in_vain_is_told(lab: Lab) -> None:
     assert lab.now_ns == began + 5000
 
 
-def test_the_same_program_leaves_the_same_capture(tmp_path: Path) -> None:
-    """Keys, addresses and PSNs are those of the spec's seed."""
+def test_same_program_leaves_the_same_capture(tmp_path: Path) -> None:
+    """Keys, addresses and PSNs follow from the spec's seed."""
 
     def captured(folder: str) -> bytes:
         out = tmp_path / folder

@@ -1,4 +1,4 @@
-"""Wrong uses of verbs: each is an error that says why, and changes nothing."""
+"""Wrong uses of verbs: each is an error that explains itself and changes nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @dataclass(frozen=True)
 class Misuse:
-    """Something that an end must not do, and the reason that it is told."""
+    """An invalid action of a queue pair, and the expected error."""
 
     why: str
     do: Callable[[Player], object]
@@ -196,10 +196,10 @@ RECEIVED = [
 
 
 @pytest.mark.parametrize(("name", "wr"), [*SENT, *RECEIVED])
-def test_a_number_that_fits_no_work_request_is_refused(
+def test_out_of_range_number_in_a_work_request_is_refused(
     lab: Lab, name: str, wr: SendWR | RecvWR
 ) -> None:
-    """By its name and value, for a shared queue too; and what is right is posted after it."""
+    """By its name and value, for a shared queue too; valid requests still work afterwards."""
     client, server = players(lab)
     refused = pytest.raises(LocalProtocolError, match=rf"{name}=\S+ is not a number from 0 to")
     if isinstance(wr, SendWR):
@@ -246,7 +246,7 @@ STEPS = {
 def test_an_attribute_out_of_range_is_refused(
     lab: Lab, state: QPState, name: str, value: int
 ) -> None:
-    """By its name, and none of those beside is taken; then the step is still there."""
+    """By its name, without effect of the other attributes; afterwards the same transition works."""
     end, far = (Player(lab.host(host).rdma, QPType.RC).qp for host in ("h1", "h2"))
     end.to_init()
     attr = QPAttr(dest_qp_num=far.qp_num, rq_psn=far.end.psn, dest_address=far.end.address)
@@ -261,8 +261,8 @@ def test_an_attribute_out_of_range_is_refused(
     assert end.qp_state is state
 
 
-def test_a_path_mtu_above_the_active_mtu_of_the_port_is_refused(tmp_path: Path) -> None:
-    """And nothing of the step is taken; the active MTU itself is."""
+def test_path_mtu_above_the_active_mtu_is_refused(tmp_path: Path) -> None:
+    """Without effect of the other attributes; the active MTU itself is accepted."""
     with lab_of(tmp_path, "roce", "hosts.nodes.h1.nic.mtu=1024") as lab:
         end, far = (Player(lab.host(host).rdma, QPType.UC).qp for host in ("h1", "h2"))
         end.to_init()
@@ -275,7 +275,7 @@ def test_a_path_mtu_above_the_active_mtu_of_the_port_is_refused(tmp_path: Path) 
 
 @pytest.mark.parametrize("receives", [False, True])
 def test_another_hosts_completion_queue_is_refused(lab: Lab, receives: bool) -> None:
-    """Whichever of the two it would be."""
+    """As send queue or receive queue."""
     own, others = (Player(lab.host(name).rdma, QPType.RC) for name in ("h1", "h2"))
     queues = (own.cq, others.cq) if receives else (others.cq, own.cq)
     with pytest.raises(LocalProtocolError, match="the completion queue is h2's; make one here"):
@@ -283,16 +283,16 @@ def test_another_hosts_completion_queue_is_refused(lab: Lab, receives: bool) -> 
 
 
 @pytest.mark.parametrize("value", [-1, 1 << 32])
-def test_a_qkey_has_32_bits(lab: Lab, value: int) -> None:
-    """Or it is none."""
+def test_qkey_beyond_32_bits_is_refused(lab: Lab, value: int) -> None:
+    """The queue pair remains in RESET."""
     end = Player(lab.host("h1").rdma, QPType.UD).qp
     with pytest.raises(LocalProtocolError, match=f"qkey={value} is not"):
         end.to_init(QPAttr(qkey=value))
     assert end.qp_state is QPState.RESET
 
 
-def test_who_is_nowhere_is_no_other_end(lab: Lab) -> None:
-    """The address is told."""
+def test_unknown_destination_address_is_refused(lab: Lab) -> None:
+    """The error has the address."""
     end = Player(lab.host("h1").rdma, QPType.RC).qp
     end.to_init()
     with pytest.raises(LocalProtocolError, match="dest_address=0x1 is no host's"):
@@ -301,8 +301,8 @@ def test_who_is_nowhere_is_no_other_end(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("misuse", CONNECTED.values(), ids=CONNECTED)
-def test_misuse_is_refused_and_the_next_message_goes_through(lab: Lab, misuse: Misuse) -> None:
-    """No completion comes of it, the state is the same, and the queue pair works."""
+def test_misuse_is_refused_without_side_effects(lab: Lab, misuse: Misuse) -> None:
+    """No completion, the same state, and the next message arrives."""
     client, server = players(lab, misuse.qp_type)
     with pytest.raises(LocalProtocolError, match=misuse.why):
         misuse.do(client)
@@ -320,8 +320,8 @@ def test_misuse_is_refused_and_the_next_message_goes_through(lab: Lab, misuse: M
 
 
 @pytest.mark.parametrize("state", [QPState.RESET, QPState.INIT, QPState.RTR])
-def test_who_is_not_ready_does_not_send(lab: Lab, state: QPState) -> None:
-    """It is told how to become ready."""
+def test_queue_pair_cannot_send_before_rts(lab: Lab, state: QPState) -> None:
+    """The error says how to get there."""
     end, other = (Player(lab.host(name).rdma, QPType.RC) for name in ("h1", "h2"))
     if state is not QPState.RESET:
         end.qp.to_init()
@@ -333,8 +333,8 @@ def test_who_is_not_ready_does_not_send(lab: Lab, state: QPState) -> None:
     assert end.qp.qp_state is state
 
 
-def test_rtr_names_what_it_needs(lab: Lab) -> None:
-    """And stays where it is."""
+def test_rtr_names_its_missing_attributes(lab: Lab) -> None:
+    """The queue pair remains in INIT."""
     end = Player(lab.host("h1").rdma, QPType.RC)
     end.qp.to_init()
     with pytest.raises(LocalProtocolError, match="RTR needs rq_psn, dest_address"):
@@ -351,8 +351,8 @@ def test_rtr_names_what_it_needs(lab: Lab) -> None:
         (WROpcode.ATOMIC_CMP_AND_SWP, 8),
     ],
 )
-def test_what_is_not_sent_inline_is_refused(lab: Lab, opcode: WROpcode, length: int) -> None:
-    """Too many bytes, and messages that bring bytes; what fits is sent after it."""
+def test_unsuitable_inline_data_is_refused(lab: Lab, opcode: WROpcode, length: int) -> None:
+    """Too many bytes, and operations that fetch bytes; a suitable message works afterwards."""
     client, server = players(lab, max_inline_data=64)
     with pytest.raises(LocalProtocolError, match=f"{opcode.name} with bytes inline: .* up to 64;"):
         client.qp.post_send(SendWR(opcode, inline=bytes(length)))
@@ -362,8 +362,8 @@ def test_what_is_not_sent_inline_is_refused(lab: Lab, opcode: WROpcode, length: 
     assert (server.memory[:65] == [7] * 64 + [0]).all()
 
 
-def test_queues_that_are_full_take_no_more(lab: Lab) -> None:
-    """What was posted before goes on."""
+def test_full_queues_take_no_more_requests(lab: Lab) -> None:
+    """Requests that were posted before complete."""
     client, server = players(lab, max_send_wr=2, max_recv_wr=1)
     server.qp.post_recv(RecvWR(NOTHING))
     with pytest.raises(LocalProtocolError, match="1 work requests are outstanding"):
@@ -381,8 +381,8 @@ def test_queues_that_are_full_take_no_more(lab: Lab) -> None:
     lab.run(program())
 
 
-def test_completions_that_found_no_room_are_missed(lab: Lab) -> None:
-    """Those that did are there; then the loss is told, not hidden."""
+def test_completion_queue_overflow_is_an_error(lab: Lab) -> None:
+    """The completions that fit are there; then the loss is reported."""
     client, server = players(lab, cqe=1)
     for _ in range(2):
         client.qp.post_send(SendWR(WROpcode.RDMA_WRITE, NOTHING, 0, server.mr.addr, server.mr.rkey))
@@ -396,8 +396,8 @@ def test_completions_that_found_no_room_are_missed(lab: Lab) -> None:
     lab.run(program())
 
 
-def test_a_region_ends_once(lab: Lab) -> None:
-    """After that its key is worth nothing, and its bytes are not registered."""
+def test_region_is_deregistered_only_once(lab: Lab) -> None:
+    """Afterwards its key grants no access, and its bytes are not registered."""
     client, server = players(lab)
     server.mr.dereg()
     with pytest.raises(LocalProtocolError, match="reg_mr first"):
@@ -415,7 +415,7 @@ def test_a_region_ends_once(lab: Lab) -> None:
     assert not server.memory.any()
 
 
-def test_a_host_that_is_not_there(lab: Lab) -> None:
-    """Those there are are told."""
+def test_unknown_host_is_refused(lab: Lab) -> None:
+    """The error lists the hosts."""
     with pytest.raises(UsageError, match="there is h1, h2"):
         lab.host("h3")
