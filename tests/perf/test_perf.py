@@ -1,4 +1,4 @@
-"""`emu perf` on the virtual clock: what it prints, and whether the numbers are right."""
+"""`emu perf` on the virtual clock: its output, and its figures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WIRE_BYTES = {
 
 
 def perf(*words: str) -> list[dict[str, float]]:
-    """The rows that it prints, by the names of their columns, as perftest's readers take them."""
+    """The rows of the output, by column name, as perftest's parsers read them."""
     ended = CliRunner().invoke(cli, ["perf", *words])
     assert ended.exit_code == 0, ended.output
     lines = ended.output.splitlines()
@@ -47,7 +47,8 @@ def perf(*words: str) -> list[dict[str, float]]:
 
 
 def _one_way_ns(fabric: str, kind: str, payload: int) -> float:
-    """Over two links and a store-and-forward switch; a cut-through one spares a serialisation."""
+    """Over two links and a store-and-forward switch; a cut-through switch saves one
+    serialisation."""
     wire_ns = (WIRE_BYTES[fabric, kind] + -(-payload // 4) * 4) * 8e9 / LINK_BPS
     return 2 * wire_ns + 2 * CABLE_NS + SWITCH_NS[fabric]
 
@@ -60,7 +61,7 @@ def _fabric(fabric: str, *changes: str) -> list[str]:
 @pytest.mark.parametrize("verb", ["write", "send"])
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
 def test_latency_is_half_a_ping_pong(fabric: str, verb: str) -> None:
-    """Every one of them what the wire takes, and at most an ACK that goes before."""
+    """All of them equal the time on the wire, plus one ACK in front at most."""
     (row,) = perf(f"{verb}_lat", "-n", "100", "-s", "64", *_fabric(fabric))
     expected, ack = _one_way_ns(fabric, verb, 64) / 1000, 86 * 8 / LINK_BPS * 1e6
     for column in ("t_min[usec]", "t_typical[usec]", "t_avg[usec]", "99.9% percentile[usec]"):
@@ -69,8 +70,8 @@ def test_latency_is_half_a_ping_pong(fabric: str, verb: str) -> None:
 
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
-def test_a_read_takes_two_ways_and_the_responders_memory(fabric: str) -> None:
-    """Twice a write's latency, give or take the headers, plus what the far memory takes."""
+def test_read_latency_is_two_ways_and_remote_memory(fabric: str) -> None:
+    """About twice a write's latency, plus the time that the remote memory takes."""
     path = "hosts.path={kind: gpudirect, doorbell: 0ns, read: 700ns, write: 0ns, completion: 0ns}"
     there = [*_fabric(fabric, path), "-n", "50"]
     (write,), (read,) = perf("write_lat", *there), perf("read_lat", *there)
@@ -91,7 +92,7 @@ def test_a_read_takes_two_ways_and_the_responders_memory(fabric: str) -> None:
     [("roce", 16 * 4096 / (16 * 4178 + 16)), ("ib", 16 * 4096 / (16 * 4122 + 16))],
 )
 def test_bandwidth_is_the_links_less_headers(fabric: str, share: float) -> None:
-    """Peak and average, and messages a second to match."""
+    """Peak and average, and the corresponding message rate."""
     (row,) = perf("write_bw", "-n", "300", *_fabric(fabric))
     assert (row["#bytes"], row["#iterations"]) == (65536, 300)
     assert row["BW average[Gb/sec]"] == pytest.approx(100 * share, rel=0.002)
@@ -101,7 +102,7 @@ def test_bandwidth_is_the_links_less_headers(fabric: str, share: float) -> None:
 
 
 @pytest.mark.parametrize("name", ["read_bw", "send_bw", "atomic_bw", "atomic_lat"])
-def test_every_benchmark_has_its_line(name: str) -> None:
+def test_every_benchmark_prints_a_row(name: str) -> None:
     """With the figures of its kind."""
     (row,) = perf(name, "-n", "20")
     assert row["#iterations"] == 20
@@ -126,16 +127,16 @@ def test_every_benchmark_has_its_line(name: str) -> None:
         (["atomic_lat"], ["Atomic FETCH_AND_ADD Latency Test", "Link type : Ethernet"]),
     ],
 )
-def test_perftest_s_lines_stand_above_the_columns(words: list[str], told: list[str]) -> None:
-    """What was measured, as its readers look for it: name, colon, value."""
+def test_perftests_header_precedes_the_columns(words: list[str], told: list[str]) -> None:
+    """The parameters of the test, as parsers expect them: name, colon, value."""
     output = CliRunner().invoke(cli, ["perf", *words, "-n", "2"]).output
     above = " ".join(output.partition("#bytes")[0].split())
     for line in told:
         assert " ".join(line.split()) in above
 
 
-def test_what_went_wrong_stands_beside_the_figures() -> None:
-    """A bandwidth that retransmissions cost is not the link's."""
+def test_loss_is_reported_beside_the_figures() -> None:
+    """A bandwidth reduced by retransmissions is not the link's."""
     slow = ["--set", "topology.links.fabric.rate=10Gbit", "--set", "hosts.nic.timeout=8"]
     ended = CliRunner().invoke(cli, ["perf", "write_bw", PAIR, "-n", "50", *slow])
     assert ended.exit_code == 0
@@ -144,13 +145,14 @@ def test_what_went_wrong_stands_beside_the_figures() -> None:
 
 
 def test_all_sizes_are_powers_of_two() -> None:
-    """One line each."""
+    """One row each."""
     rows = perf("write_lat", "--all", "-n", "2")
     assert [row["#bytes"] for row in rows] == [2.0**power for power in range(1, 24)]
 
 
-def test_datagrams_come_to_an_end_with_the_mtu() -> None:
-    """As the default of a bandwidth and as the last of all sizes; the narrower NIC decides."""
+def test_datagram_sizes_end_at_the_mtu() -> None:
+    """The MTU is the default size of a bandwidth test and the last of all sizes; the narrower NIC's
+    counts."""
     narrow = ["-c", "UD", "-n", "2", "--set", "hosts.nodes.h2.nic.mtu=1024"]
     assert [row["#bytes"] for row in perf("send_bw", *narrow)] == [1024]
     assert [row["#bytes"] for row in perf("send_lat", *narrow)] == [2]
@@ -172,10 +174,10 @@ CARRIED = {
 @pytest.mark.parametrize(
     "asked", [[], ["-s", "8"], ["-s", "16"], ["-s", "4097"], ["-a"], ["-t", "7"]], ids=" ".join
 )
-def test_what_cannot_be_measured_is_refused_in_the_options_words(
+def test_impossible_test_is_refused_by_its_option(
     name: str, transport: str, asked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before a line is printed or anything runs, and everything else is measured."""
+    """Before any output, and before a run. All other combinations are measured."""
     monkeypatch.setattr("emu.cli.perf._measured", lambda *_: iter(()))
     ended = CliRunner().invoke(cli, ["perf", name, "-c", transport, *asked])
     verb, figure = name.split("_")
@@ -219,8 +221,8 @@ def test_what_cannot_be_measured_is_refused_in_the_options_words(
         ),
     ],
 )
-def test_wrong_use_is_told(words: str, told: str) -> None:
-    """What is wrong with which option, and what would be right."""
+def test_wrong_use_is_explained(words: str, told: str) -> None:
+    """The option, the problem, and a correction."""
     ended = CliRunner().invoke(cli, ["perf", *words.split()])
     assert (str(ended.exception), ended.stdout) == (told, "")
     assert isinstance(ended.exception, UsageError)
@@ -234,8 +236,8 @@ def test_numbers_out_of_range_are_refused(words: str) -> None:
     assert f"Invalid value for '{words.split()[0]}'" in ended.output
 
 
-def test_what_does_not_suit_the_fabric_names_no_place_in_a_spec() -> None:
-    """Nobody wrote one."""
+def test_unsuitable_setting_names_no_spec_file() -> None:
+    """There is none."""
     ended = CliRunner().invoke(cli, ["perf", "read_bw", "--set", "hosts.nic.cc=dctcp"])
     assert isinstance(ended.exception, SpecError)
     assert ended.stdout == ""
@@ -245,8 +247,8 @@ def test_what_does_not_suit_the_fabric_names_no_place_in_a_spec() -> None:
     )
 
 
-def test_only_real_bytes_have_to_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """100 GB are measured on the virtual clock, where messages have none."""
+def test_only_real_payloads_must_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The virtual clock measures 100 GB, because its messages have no payload."""
     monkeypatch.setattr("emu.cli.perf._measured", lambda *_: iter(()))
     words = ["perf", "write_bw", "-s", "1000000", "-n", "100000"]
     assert CliRunner().invoke(cli, words).exit_code == 0
@@ -254,8 +256,8 @@ def test_only_real_bytes_have_to_fit_into_memory(monkeypatch: pytest.MonkeyPatch
     assert "sends 100 GB; 16 GB is the most in one run" in told
 
 
-def test_a_specs_fabric_is_measured_without_its_traffic(tmp_path: Path) -> None:
-    """Between the hosts that are named, as one JSON document."""
+def test_fabric_of_a_spec_is_measured_without_its_traffic(tmp_path: Path) -> None:
+    """Between the named hosts, as one JSON document."""
     spec = tmp_path / "slow.emu.yml"
     spec.write_text(
         "topology: {kind: dumbbell, hosts_per_side: 2, links: {fabric: {rate: 10Gbit}}}\n"
@@ -270,8 +272,8 @@ def test_a_specs_fabric_is_measured_without_its_traffic(tmp_path: Path) -> None:
     assert line["average_gbps"] == pytest.approx(9.8, rel=0.02)
 
 
-def test_what_a_spec_says_about_its_own_traffic_does_not_matter(tmp_path: Path) -> None:
-    """Neither when it is wrong on this fabric."""
+def test_traffic_of_the_spec_is_ignored(tmp_path: Path) -> None:
+    """Even if it does not fit this fabric."""
     spec = tmp_path / "away.emu.yml"
     spec.write_text(
         "topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 8}\n"
@@ -284,8 +286,8 @@ def test_what_a_spec_says_about_its_own_traffic_does_not_matter(tmp_path: Path) 
     assert len(rows) == 1
 
 
-def test_flows_of_a_spec_cannot_be_pinned_without_it(tmp_path: Path) -> None:
-    """They are not there; the switches may choose otherwise."""
+def test_pinned_flows_of_the_spec_are_refused(tmp_path: Path) -> None:
+    """The flows do not exist; with another routing the test runs."""
     spec = tmp_path / "pinned.emu.yml"
     spec.write_text(
         "topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 1}\n"
@@ -300,7 +302,7 @@ def test_flows_of_a_spec_cannot_be_pinned_without_it(tmp_path: Path) -> None:
     assert len(perf("write_lat", str(spec), "--set", "switches.routing={kind: ecmp}")) == 1
 
 
-def test_figures_of_known_messages() -> None:
+def test_figures_match_known_messages() -> None:
     """Three messages of 1000 bytes, by hand; percentiles by numpy."""
     posted, over = np.array([0, 0, 100]), np.array([100, 200, 250])
     figures = bandwidth(1000, posted, over)
