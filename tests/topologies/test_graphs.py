@@ -1,4 +1,4 @@
-"""What holds for every topology: ports, names, addresses, and shortest paths."""
+"""Invariants of every topology: ports, names, addresses, and shortest paths."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ CIRCLE = Graph.model_validate(
 
 
 def _check(topology: Topology) -> None:
-    """Every invariant at once."""
+    """Checks every invariant."""
     _ports_are_plugged_once(topology)
     _addresses_are_unique(topology)
     _distances_are_networkx_s(topology)
@@ -82,7 +82,7 @@ def _distances_are_networkx_s(topology: Topology) -> None:
 
 
 def _next_hops_are_the_shortest_paths(topology: Topology) -> None:
-    """Against networkx: the set of first steps of all shortest paths through switches."""
+    """Compares the first hops of all shortest paths through switches with networkx."""
     graph = nx.Graph(topology.graph)
     for switch in topology.switches:
         for host in topology.hosts:
@@ -96,7 +96,8 @@ def _next_hops_are_the_shortest_paths(topology: Topology) -> None:
 
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4))
 def test_leaf_spine(spines: int, leaves: int, hosts_per_leaf: int) -> None:
-    """Every leaf to every spine; hosts counted leaf by leaf; as many paths as spines."""
+    """Every leaf connects to every spine; hosts are numbered leaf by leaf; there are as many paths
+    as spines."""
     topology = leaf_spine(spines, leaves, hosts_per_leaf, **CABLES)
     _check(topology)
     assert len(topology.cables) == leaves * (spines + hosts_per_leaf)
@@ -118,7 +119,7 @@ def test_dumbbell(hosts_per_side: int) -> None:
 
 @given(st.integers(2, 6), st.integers(1, 3))
 def test_parking_lot(switches: int, hosts_per_switch: int) -> None:
-    """From the first switch to the last there is one way, over all the others."""
+    """From the first switch to the last there is one path, over all the others."""
     topology = parking_lot(switches, hosts_per_switch, **CABLES)
     _check(topology)
     assert len(topology.cables) == switches * hosts_per_switch + switches - 1
@@ -128,7 +129,8 @@ def test_parking_lot(switches: int, hosts_per_switch: int) -> None:
 
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 3))
 def test_rail(servers: int, rails: int, spines: int) -> None:
-    """NICs of the same place are on one switch; a server's are next to each other in number."""
+    """NICs of the same rank in their servers share a switch; NICs of a server have consecutive
+    numbers."""
     topology = rail(servers, rails, spines, **CABLES)
     _check(topology)
     for number, nic in enumerate(topology.hosts):
@@ -137,7 +139,7 @@ def test_rail(servers: int, rails: int, spines: int) -> None:
 
 
 def test_single_cables_can_differ() -> None:
-    """By either port's name; what is not given stays as it was."""
+    """By either port's name; other attributes stay the same."""
     plain = {"kind": "leaf-spine", "spines": 2, "leaves": 2, "hosts_per_leaf": 1}
     cables = [{"cable": "spine2:leaf1", "rate": "25Gbit"}, {"cable": "leaf2:h2", "length": "1km"}]
     before = LeafSpine.model_validate(plain).build()
@@ -181,8 +183,8 @@ def test_each_tier_of_a_fat_tree_has_its_own_cables() -> None:
     assert pods == ["agg2", "agg4", "agg6", "agg8"]
 
 
-def test_a_fat_tree_of_a_thousand_hosts_is_routed() -> None:
-    """k = 16: every switch has a way to every host, hosts of one edge share theirs."""
+def test_fat_tree_of_a_thousand_hosts_is_routed() -> None:
+    """k = 16: every switch has a path to every host, and hosts of one edge share it."""
     topology = fat_tree(16, **FAT_TREE_CABLES)
     assert (len(topology.hosts), len(topology.switches), len(topology.cables)) == (1024, 320, 3072)
     assert all(len(routes) == 1024 for routes in topology.next_hops.values())
@@ -192,7 +194,7 @@ def test_a_fat_tree_of_a_thousand_hosts_is_routed() -> None:
 
 @given(st.integers(3, 7), st.integers(1, 3))
 def test_ring(switches: int, hosts_per_switch: int) -> None:
-    """Every switch has two neighbours; the far side of an even ring is reached both ways."""
+    """Every switch has two neighbours; an even ring has two paths to its far side."""
     topology = ring(switches, hosts_per_switch, **CABLES)
     _check(topology)
     assert {len(topology.ports[name]) for name in topology.switch} == {hosts_per_switch + 2}
@@ -204,7 +206,7 @@ def test_ring(switches: int, hosts_per_switch: int) -> None:
 
 @pytest.mark.parametrize(("dimensions", "hosts_per_switch"), [((3, 4), 2), ((3, 3, 4), 1)])
 def test_torus(dimensions: tuple[int, ...], hosts_per_switch: int) -> None:
-    """networkx's periodic grid; ports to the hosts come first, then two for each dimension."""
+    """networkx's periodic grid; ports to hosts come first, then two for each dimension."""
     topology = torus(dimensions, hosts_per_switch, **CABLES)
     _check(topology)
     fabric = nx.Graph(topology.graph.subgraph(topology.switch))
@@ -215,8 +217,8 @@ def test_torus(dimensions: tuple[int, ...], hosts_per_switch: int) -> None:
             assert [a != b for a, b in zip(here, there, strict=True)].index(True) == place // 2
 
 
-def test_a_free_graph_is_cabled_as_listed() -> None:
-    """A ring with one cable doubled: names, roles, rates and both ways around."""
+def test_free_graph_is_cabled_as_listed() -> None:
+    """A ring with one doubled cable: names, roles, rates and both directions."""
     topology = CIRCLE.build()
     _check(topology)
     assert {switch.role for switch in topology.switches} == {"sw"}
@@ -227,16 +229,16 @@ def test_a_free_graph_is_cabled_as_listed() -> None:
 
 
 @pytest.mark.parametrize("host", ["h1", "h8"])
-def test_addresses_can_be_worked_out(host: str) -> None:
-    """`hN` has 10.0.0.N, and its MAC is that address."""
+def test_addresses_follow_from_host_numbers(host: str) -> None:
+    """`hN` has 10.0.0.N, and its MAC contains that address."""
     topology = leaf_spine(2, 2, 4, **CABLES)
     number = int(host[1:])
     assert str(topology.host[host].ip) == f"10.0.0.{number}"
     assert topology.ports[host][0].mac == f"02:00:0a:00:00:{number:02x}"
 
 
-def test_switches_have_a_tier_by_their_distance_from_hosts() -> None:
-    """Whatever they are called; beside the role that a topology or their name gives them."""
+def test_switch_tier_is_its_distance_from_hosts() -> None:
+    """Whatever its name; in addition to the role that a topology or the name gives it."""
     topology = fat_tree(4, **FAT_TREE_CABLES)
     assert set(topology.roles.values()) == {
         ("tier1", "edge"),
@@ -246,8 +248,8 @@ def test_switches_have_a_tier_by_their_distance_from_hosts() -> None:
     assert set(CIRCLE.build().roles.values()) == {("tier1", "sw")}
 
 
-def test_a_host_without_its_cable_cannot_be_reached() -> None:
-    """Asked for one switch and host as for all of them."""
+def test_host_without_its_cable_is_unreachable() -> None:
+    """For one switch and host as for all of them."""
     whole = leaf_spine(1, 2, 2, **CABLES)
     lost = whole.cable[whole.port_named["h1:leaf1"]]
     left = Topology(

@@ -1,4 +1,4 @@
-"""Words of Mininet's own command beside `--link emu`, as Mininet's own parser has them."""
+"""Options of Mininet's own command beside `--link emu`, parsed by Mininet's own parser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def command() -> Any:
 
 
 def _parsed(command: Any, words: list[str], monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What Mininet asks `validate` about: controllers have been looked for by then."""
+    """The options that Mininet gives to `validate`, after its search for controllers."""
     runner = object.__new__(command.MininetRunner)
     monkeypatch.setattr("sys.argv", ["mn", *words])
     runner.parseArgs()
@@ -46,7 +46,7 @@ def _parsed(command: Any, words: list[str], monkeypatch: pytest.MonkeyPatch) -> 
     ],
     ids=lambda words: words[0],
 )
-def test_what_the_fabric_is_not_is_refused_by_its_name(
+def test_unsupported_options_are_refused_by_name(
     command: Any, words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageError, match=rf"^{words[0]}[ :].*leave it out"):
@@ -65,14 +65,15 @@ def test_what_the_fabric_is_not_is_refused_by_its_name(
     ],
     ids=" ".join,
 )
-def test_what_it_is_anyway_may_be_asked_for(
+def test_options_without_effect_are_accepted(
     command: Any, words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuse_the_impossible(_parsed(command, words, monkeypatch))
 
 
-def test_a_link_that_loses_packets_is_refused() -> None:
-    """Mininet's own would; a cable from the command line has a rate and a delay."""
+def test_lossy_link_is_refused() -> None:
+    """Mininet's own links accept a loss; a cable from the command line has only a rate and a
+    delay."""
     topo = Topo()
     host, switch = topo.addHost("h1"), topo.addSwitch("s1")
     topo.addLink(host, switch, bw=100, delay="1ms", loss=10)

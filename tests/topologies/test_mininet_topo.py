@@ -1,4 +1,4 @@
-"""The same fabrics as Mininet's topologies. Nothing is started."""
+"""The topologies as Mininet's topologies. No network is started."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[2] / "topologies"
 pytest.importorskip("mininet.topo", reason="apt install mininet")
 
 
-def test_names_ports_and_links_are_ours() -> None:
+def test_names_ports_and_links_match() -> None:
     """Port numbers as in the graph; rate in Mbit/s and delay on every link."""
     ours = leaf_spine(
         2, 2, 2,
@@ -50,7 +50,8 @@ def test_names_ports_and_links_are_ours() -> None:
 def test_mn_finds_the_topology_in_its_custom_file(
     file: str, name: str, sizes: tuple[int, ...], hosts: int
 ) -> None:
-    """As `mn --custom FILE --topo NAME,SIZES` does: execute the file, call what `topos` names."""
+    """Like `mn --custom FILE --topo NAME,SIZES`: execute the file, and call the entry of
+    `topos`."""
     custom: dict[str, Any] = {}
     exec(compile((FOLDER / file).read_text(), file, "exec"), custom)
     topo = custom["topos"][name](*sizes)

@@ -1,4 +1,4 @@
-"""Fabrics as other programs' text: there and back, and what is told of a text that is wrong."""
+"""Fabrics as text of other programs: export, import, and errors of wrong text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ IB_RATES = [IbRate(width * lane, width) for width in WIDTHS for lane in LANE_BPS
 
 @st.composite
 def fabrics(draw: st.DrawFn, rates: st.SearchStrategy[int]) -> Topology:
-    """A random tree of switches with more cables across, hosts on any of them."""
+    """A random tree of switches with additional cables, and hosts on any of them."""
     builder = Builder()
     switches = [builder.add_switch(f"s{n}", "s") for n in range(1, draw(st.integers(1, 6)) + 1)]
 
@@ -63,7 +63,7 @@ def imported(read: Callable[[str, str], object], text: str) -> Topology:
 
 @given(fabrics(st.integers(10**6, 10**13)))
 @settings(max_examples=40, deadline=None)
-def test_hpccs_text_brings_back_the_same_fabric(topology: Topology) -> None:
+def test_hpcc_text_round_trips(topology: Topology) -> None:
     """Names, rates and delays."""
     back = imported(hpcc.read, hpcc.write(topology))
     assert set(back.switch) == set(topology.switch)
@@ -73,15 +73,15 @@ def test_hpccs_text_brings_back_the_same_fabric(topology: Topology) -> None:
 
 @given(fabrics(st.sampled_from(IB_RATES)))
 @settings(max_examples=40, deadline=None)
-def test_ibnetdiscovers_text_brings_back_the_same_fabric(topology: Topology) -> None:
-    """All but delays, which it does not tell."""
+def test_ibnetdiscover_text_round_trips(topology: Topology) -> None:
+    """All but delays, which it does not contain."""
     back = imported(ibnetdiscover.read, ibnetdiscover.write(topology))
     assert set(back.switch) == set(topology.switch)
     assert set(back.host) == set(topology.host)
     assert cables_of(back, delays=False) == cables_of(topology, delays=False)
 
 
-def test_a_net_file_of_ibsim_is_read_too() -> None:
+def test_net_file_of_ibsim_is_read() -> None:
     """Its ids are the names, and its speeds are those that a port has enabled."""
     host, edge, core = (Wire(LANE_BPS[speed] * 4, 0) for speed in ("EDR", "HDR", "QDR"))
     topology = fat_tree(4, host_wire=host, edge_wire=edge, core_wire=core)
@@ -91,7 +91,7 @@ def test_a_net_file_of_ibsim_is_read_too() -> None:
 
 @given(fabrics(st.sampled_from([rate for rate in IB_RATES if fits_a_net_file(rate)])))
 @settings(max_examples=40, deadline=None)
-def test_a_net_file_brings_back_widths_and_speeds(topology: Topology) -> None:
+def test_net_file_round_trips_widths_and_speeds(topology: Topology) -> None:
     """Of all that ibsim has words for."""
     back = imported(ibnetdiscover.read, net_file(topology))
     assert cables_of(back, delays=False) == cables_of(topology, delays=False)
@@ -110,10 +110,8 @@ def test_a_net_file_brings_back_widths_and_speeds(topology: Topology) -> None:
         ("", "w=1 s=7 # 4xHDR", "w=1 s=7", "4x HDR"),
     ],
 )
-def test_a_link_of_a_net_file_runs_at_what_both_ends_have(
-    above: str, own: str, far: str, rate: str
-) -> None:
-    """What a line says of itself comes before what is said for all; unsaid is 4x SDR."""
+def test_link_runs_at_what_both_ends_support(above: str, own: str, far: str, rate: str) -> None:
+    """An option of a link precedes a default of the file; without either it is 4x SDR."""
     text = f'{above}Switch 8 "s1"\n[1] "h1"[1] {own}\n\nHca 1 "h1"\n[1] "s1"[1] {far}\n'
     assert [link.rate for link in ibnetdiscover.read(text, "net").links] == [rate]
 
@@ -122,10 +120,8 @@ def test_a_link_of_a_net_file_runs_at_what_both_ends_have(
     ("own", "far", "missing"),
     [("w=8", "", "width (w=)"), ("w=32", "w=32", "width (w=)"), ("s=6", "", "speed (s=, e=)")],
 )
-def test_ends_of_a_link_without_anything_in_common_are_an_error(
-    own: str, far: str, missing: str
-) -> None:
-    """ibsim itself would end at once."""
+def test_link_ends_without_a_common_speed_are_an_error(own: str, far: str, missing: str) -> None:
+    """ibsim itself would exit."""
     text = f'Switch 8 "s1"\n[1] "h1"[1] {own}\n\nHca 1 "h1"\n[1] "s1"[1] {far}\n'
     told = f"net:2:1: has no {missing} enabled that its far end has; give both ends the same"
     with pytest.raises(SpecError) as refused:
@@ -141,8 +137,8 @@ HPCC = """4 1 3
 """
 
 
-def test_hpccs_numbers_become_names() -> None:
-    """Rates and delays as ns-3 has them; which node was which is told."""
+def test_numbers_of_hpcc_become_names() -> None:
+    """Rates and delays as in ns-3; a note lists the number of each node."""
     net = hpcc.read(HPCC, "fabric.txt")
     assert (
         net.section()
@@ -181,8 +177,8 @@ Ca\t1 "H-0c42a10300a1b2d4"\t\t# "h1"
 """
 
 
-def test_names_that_a_spec_cannot_have_are_replaced_and_told() -> None:
-    """Each port of an adapter is a host; who may be called as it is keeps its name."""
+def test_invalid_names_are_replaced_and_noted() -> None:
+    """Each port of an adapter is a host; a valid name stays."""
     net = ibnetdiscover.read(REAL, "fabric.txt")
     assert net.switches == ("s1",)
     assert net.hosts == ("h2", "h3", "h1")
@@ -245,10 +241,10 @@ def test_names_that_a_spec_cannot_have_are_replaced_and_told() -> None:
         ),
     ],
 )
-def test_every_wrong_line_is_told_with_its_number(
+def test_every_wrong_line_is_reported_with_its_number(
     read: Reader, text: str, findings: list[str]
 ) -> None:
-    """What is wrong, and what to do; all at once, in the order of the lines."""
+    """The problem and a remedy; all lines at once, in order."""
     with pytest.raises(SpecError) as caught:
         read(text, "fabric.txt")
     assert len(caught.value.findings) == len(findings)
@@ -260,8 +256,8 @@ def test_every_wrong_line_is_told_with_its_number(
 @pytest.mark.parametrize(("read", "text"), [(hpcc.read, HPCC), (ibnetdiscover.read, REAL)])
 @given(data=st.data())
 @settings(max_examples=150, deadline=None)
-def test_no_text_crashes_a_reader(read: Reader, text: str, data: st.DataObject) -> None:
-    """Any text, and a right one with some of it replaced, is read or told what is wrong with it."""
+def test_arbitrary_text_crashes_no_reader(read: Reader, text: str, data: st.DataObject) -> None:
+    """Any text, and valid text with some of it replaced, is read or refused with a reason."""
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, min(start + 40, len(text))))
     piece = data.draw(st.text(max_size=12) | st.text('0123456789 \n"[]xGbps#', max_size=12))
@@ -269,7 +265,7 @@ def test_no_text_crashes_a_reader(read: Reader, text: str, data: st.DataObject) 
         read(text[:start] + piece + text[end:], "fabric.txt")
 
 
-def test_a_rate_that_no_infiniband_link_has_is_refused() -> None:
+def test_rate_without_an_infiniband_equivalent_is_refused() -> None:
     """By the cable's name."""
     builder = Builder()
     leaf = builder.add_switch("leaf1", "leaf")
@@ -279,8 +275,8 @@ def test_a_rate_that_no_infiniband_link_has_is_refused() -> None:
 
 
 @pytest.mark.parametrize("form", ["hpcc", "ibnetdiscover", "ibsim"])
-def test_the_command_line_goes_there_and_back(form: str, tmp_path: Path) -> None:
-    """A ready spec is exported; what is imported from that is a spec with the same fabric."""
+def test_command_line_round_trips(form: str, tmp_path: Path) -> None:
+    """It exports a shipped spec, and imports a spec with the same fabric."""
     spec = Path(__file__).parents[2] / "topologies" / "incast.emu.yml"
     out = CliRunner().invoke(cli, ["topology", "export", str(spec), "--format", form])
     (tmp_path / "fabric").write_text(out.stdout)
@@ -292,8 +288,8 @@ def test_the_command_line_goes_there_and_back(form: str, tmp_path: Path) -> None
     assert cables_of(made, delays=delays) == cables_of(meant, delays=delays)
 
 
-def test_rates_that_ibsim_has_not_are_told() -> None:
-    """On stderr, with what is written instead; 25 Gbit is a single lane of EDR."""
+def test_rates_unknown_to_ibsim_are_noted() -> None:
+    """On stderr, with the rate written instead; 25 Gbit is a single lane of EDR."""
     spec = str(Path(__file__).parents[2] / "topologies" / "incast.emu.yml")
     words = ["topology", "export", spec, "--format", "ibsim", "--set"]
     rates = "topology.links={host: {rate: 30Gbit}, fabric: {rate: 400Gbit}}"
@@ -305,8 +301,8 @@ def test_rates_that_ibsim_has_not_are_told() -> None:
     assert CliRunner().invoke(cli, [*words, rates]).stderr == ""
 
 
-def test_a_file_that_cannot_be_read_is_told_by_its_name(tmp_path: Path) -> None:
-    """Missing, and no text."""
+def test_unreadable_file_is_named(tmp_path: Path) -> None:
+    """A missing file, and one that is no text."""
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     for name, why in (("none", "No such file"), ("bytes", "it is not text")):
         result = CliRunner().invoke(cli, ["topology", "import", str(tmp_path / name)])
@@ -314,8 +310,8 @@ def test_a_file_that_cannot_be_read_is_told_by_its_name(tmp_path: Path) -> None:
         assert why in str(result.exception)
 
 
-def test_switches_of_an_imported_fabric_are_told_apart_by_tier(tmp_path: Path) -> None:
-    """Their names say nothing. A role's keys stand in place of a tier's."""
+def test_imported_switches_have_tiers_as_roles(tmp_path: Path) -> None:
+    """Their names have no meaning. The keys of a role replace those of a tier."""
     file = tmp_path / "net.txt"
     links = ["0 2", "1 3", "2 4", "3 4"]
     rows = [f"{ends} 100Gbps 1000ns 0" for ends in links]

@@ -1,10 +1,11 @@
-"""DCQCN once more, from its paper and in Python: what the emulator's queue is held against.
+"""A second implementation of DCQCN, from its paper and in Python, for comparison with the
+emulator's queue.
 
-    fixed_point   the fluid model's only rest (Zhu et al., "ECN or Delay", CoNEXT'16)
+    fixed_point   the fluid model's only fixed point (Zhu et al., "ECN or Delay", CoNEXT'16)
     mean_queue    N senders packet by packet into one queue that marks as packets leave
 
-Times in us, sizes in bytes, rates in bytes per us. Parameters are those of DCQCN's
-paper (SIGCOMM'15) at 40 Gb/s.
+Times in us, sizes in bytes, rates in bytes per us. Parameters are those of DCQCN's paper
+(SIGCOMM'15) at 40 Gb/s.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Line:
 
 
 def fixed_point(flows: int, line: Line, packet: int = 1000) -> float:
-    """Depth of the queue at which marks and increases are equal: bisection for p."""
+    """Depth of the queue at which marks and increases balance, by bisection for p."""
     rate, b = CAPACITY / packet / flows, BYTE_COUNTER / packet
 
     def balance(p: float) -> float:
@@ -61,7 +62,7 @@ def fixed_point(flows: int, line: Line, packet: int = 1000) -> float:
 
 
 class Sender:
-    """The reaction point of one flow, and at its receiver the notification point."""
+    """The reaction point of one flow, and the notification point at its receiver."""
 
     def __init__(self) -> None:
         self.current = self.target = CAPACITY
@@ -88,7 +89,7 @@ class Sender:
 
 
 class Incast:
-    """All senders, their queue and an agenda of what happens when."""
+    """All senders, their queue, and the schedule of events."""
 
     def __init__(self, flows: int, line: Line, seed: int) -> None:
         self.senders = [Sender() for _ in range(flows)]
@@ -117,7 +118,7 @@ class Incast:
             self.at(self.now + FEEDBACK, lambda: self.marked(sender))
 
     def marked(self, sender: Sender) -> None:
-        """A CNP at once, or one at the end of the interval."""
+        """Sends a CNP at once, or one at the end of the interval."""
         if not sender.noted:
             sender.noted, at = True, max(self.now, sender.next_cnp)
             sender.next_cnp = at + INTERVAL
@@ -145,7 +146,7 @@ class Incast:
 
 
 def mean_queue(flows: int, line: Line, *, start: float, end: float, seed: int = 1) -> float:
-    """Over time, from `start` to `end`."""
+    """Mean depth of the queue from `start` to `end`."""
     incast, area = Incast(flows, line, seed), 0.0
     while incast.now < end:
         time, _, what = heapq.heappop(incast.agenda)

@@ -1,4 +1,4 @@
-"""R3 held against DCQCN's fluid model, and against its paper packet by packet."""
+"""Result R3, compared with DCQCN's fluid model, and with its paper packet by packet."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def measured(spec: Spec, folder: Path) -> float:
 @pytest.mark.parametrize(
     ("flows", "variant"), [(2, "two"), (4, "four"), (8, "eight"), (10, "ten-on-a-longer-line")]
 )
-def test_the_expected_queue_is_where_the_fluid_model_rests(flows: int, variant: str) -> None:
-    """Not a number that was fitted."""
+def test_expected_queue_is_the_fluid_models_fixed_point(flows: int, variant: str) -> None:
+    """The expected number is not fitted."""
     (queue, *_) = load_spec(SPEC).variants()[variant].verify
     assert queue.queue is not None
     assert queue.queue.is_ == pytest.approx(fixed_point(flows, PAPER), rel=1e-3)
@@ -38,10 +38,8 @@ def test_the_expected_queue_is_where_the_fluid_model_rests(flows: int, variant: 
 @pytest.mark.parametrize(
     ("flows", "line"), [(4, PAPER), (10, PAPER), (10, LONG)], ids=["four", "ten", "longer line"]
 )
-def test_the_queue_is_as_deep_as_in_an_independent_model(
-    flows: int, line: Line, tmp_path: Path
-) -> None:
-    """Also where the fluid model, which knows no chance, says something else."""
+def test_queue_depth_matches_an_independent_model(flows: int, line: Line, tmp_path: Path) -> None:
+    """Also where the fluid model, which has no randomness, predicts another depth."""
     settings = [
         f"time_limit={END_US}us",
         f"traffic.incast.from=all[1:{flows + 1}]",

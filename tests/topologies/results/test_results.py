@@ -1,7 +1,7 @@
-"""Published results come out: every spec of topologies/results, and each of its variants.
+"""Published results are reproduced: every spec of topologies/results, and each of its variants.
 
-On the virtual clock, where the checks have their narrow tolerances, and with other
-seeds and other numbers of hosts than the spec's.
+On the virtual clock, where the checks have their narrow tolerances, and with other seeds and other
+numbers of hosts than the spec's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RESULTS = sorted(Path("topologies/results").glob("*.emu.yml"))
 
 
 def failures(spec: Spec, out: Path) -> list[str]:
-    """What did not hold, with what was measured."""
+    """The failed checks, with the measured values."""
     topology = spec.topology.build()
     subnet = manage(spec, topology, out / "subnet") if spec.fabric == "ib" else None
     recording = VirtualRunner(subnet).run(spec, out=out)
@@ -30,13 +30,13 @@ def failures(spec: Spec, out: Path) -> list[str]:
 
 
 def sizes_of(path: Path) -> list[tuple[str, ...]]:
-    """The settings for half and for twice the hosts, as far as there are any."""
+    """The settings for half and for twice the hosts, if the result has them."""
     return [o.settings for o in occasions(load_spec(path), 1, list(TIMES)) if o.settings]
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.name.partition(".")[0])
-def test_the_result_comes_out(path: Path, tmp_path: Path) -> None:
-    """As the spec stands, and with two other seeds."""
+def test_result_is_reproduced(path: Path, tmp_path: Path) -> None:
+    """With the spec's seed, and with two others."""
     for seed in ((), ("seed=2",), ("seed=3",)):
         assert failures(load_spec(path, seed), tmp_path) == []
 
@@ -46,7 +46,7 @@ def test_the_result_comes_out(path: Path, tmp_path: Path) -> None:
     [(path, name) for path in RESULTS for name in load_spec(path).compare],
     ids=lambda value: value.name.partition(".")[0] if isinstance(value, Path) else value,
 )
-def test_its_cures_and_counterparts_come_out(path: Path, variant: str, tmp_path: Path) -> None:
+def test_fixes_and_counterparts_are_reproduced(path: Path, variant: str, tmp_path: Path) -> None:
     """Each variant by its own checks."""
     assert failures(load_spec(path).variants()[variant], tmp_path) == []
 
@@ -56,17 +56,17 @@ def test_its_cures_and_counterparts_come_out(path: Path, variant: str, tmp_path:
     [(path, settings) for path in RESULTS for settings in sizes_of(path)],
     ids=lambda value: value.name.partition(".")[0] if isinstance(value, Path) else value[0],
 )
-def test_it_holds_with_half_and_twice_the_hosts(
+def test_result_holds_with_half_and_twice_the_hosts(
     path: Path, settings: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """It, its cures and its counterparts: what is expected follows from how many there are."""
+    """With its fixes and counterparts: the expected values depend on the number of hosts."""
     spec = load_spec(path, settings)
     for run in (spec, *spec.variants().values()):
         assert failures(run, tmp_path) == []
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.name.partition(".")[0])
-def test_a_result_has_other_sizes_or_tells_why_not(path: Path) -> None:
+def test_result_has_other_sizes_or_says_why_not(path: Path) -> None:
     about = load_spec(path).about
     assert about is not None
     assert bool(about.one_size) == (sizes_of(path) == [])
@@ -99,7 +99,7 @@ def test_a_result_has_other_sizes_or_tells_why_not(path: Path) -> None:
         "faster switches",
     ],
 )
-def test_it_holds_with_other_numbers(name: str, settings: list[str], tmp_path: Path) -> None:
-    """What is expected follows from the numbers, not from a fit."""
+def test_result_holds_with_other_numbers(name: str, settings: list[str], tmp_path: Path) -> None:
+    """The expected values follow from the numbers, not from a fit."""
     spec = load_spec(Path(f"topologies/results/{name}.emu.yml"), settings)
     assert failures(spec, tmp_path) == []
