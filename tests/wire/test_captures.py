@@ -1,4 +1,4 @@
-"""Real captures, of the folder that EMU_CAPTURES names: hardware's bytes, not ours."""
+"""Real captures from the folder in EMU_CAPTURES: bytes of hardware."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def records(infiniband_2008: Path) -> list[Record]:
         return list(capture)
 
 
-def test_all_checksums_of_real_packets_are_right(infiniband_2008: Path) -> None:
+def test_all_checksums_of_real_packets_are_valid(infiniband_2008: Path) -> None:
     """43 of 43 ICRCs and VCRCs."""
     found = inspect(infiniband_2008)
     assert found.icrc.to_json() == found.vcrc.to_json() == {"ok": 43, "bad": 0, "unchecked": 0}
@@ -44,7 +44,7 @@ def test_all_checksums_of_real_packets_are_right(infiniband_2008: Path) -> None:
 
 
 def test_real_packets_are_rebuilt_byte_for_byte(records: list[Record]) -> None:
-    """Dissected, everything computable deleted, built again."""
+    """Dissected, all computable fields deleted, built again."""
     for record in records:
         packet = dissect(record)
         assert bytes(packet) == record.data
@@ -67,8 +67,8 @@ GLOBAL_FIELDS = {"paylen": "infiniband.grh.paylen", "hoplmt": "infiniband.grh.ho
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark: apt-get install tshark")
-def test_tshark_reads_the_same_in_every_field(infiniband_2008: Path, records: list[Record]) -> None:
-    """Of all headers but the payloads', which are not ours to read."""
+def test_tshark_reads_the_same_fields(infiniband_2008: Path, records: list[Record]) -> None:
+    """Of all headers except those of payloads, which the layers do not parse."""
     known = {LRH: LINK_FIELDS, GRH: GLOBAL_FIELDS, BTH: BTH_FIELDS} | {
         layer: TSHARK_FIELDS[layer] for layer in (DETH, AETH)
     }

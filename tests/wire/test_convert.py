@@ -1,4 +1,4 @@
-"""From the core's raw capture to files."""
+"""Conversion of the core's raw capture to files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def records(path: Path) -> list[Record]:
     return found
 
 
-def test_ethernet_becomes_a_pcapng_file_for_each_port(tmp_path: Path) -> None:
+def test_ethernet_makes_a_pcapng_file_per_port(tmp_path: Path) -> None:
     """Named after the ports, with nanoseconds, directions and the port as interface."""
     raw = raw_file(tmp_path, files.raw_capture(ETHERNET_RUN))
     captures = convert(raw, tmp_path, PORTS, RATES)
@@ -58,7 +58,7 @@ def test_ethernet_becomes_a_pcapng_file_for_each_port(tmp_path: Path) -> None:
     assert first.interface == "leaf1:h1"
 
 
-def test_infiniband_becomes_erf_records(tmp_path: Path) -> None:
+def test_infiniband_makes_erf_records(tmp_path: Path) -> None:
     """Packets and credits in one file, in order."""
     raw = raw_file(tmp_path, files.raw_capture(IB_RUN))
     path = convert(raw, tmp_path, {0: "leaf1:h1"}, RATES)["leaf1:h1"]
@@ -70,16 +70,16 @@ def test_infiniband_becomes_erf_records(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("run", "name"), [(IB_RUN, "b-c.erf"), (ETHERNET_RUN[:1], "b-c.pcapng")])
-def test_an_idle_port_gets_an_empty_file(tmp_path: Path, run: list[files.Raw], name: str) -> None:
-    """Of the family that the rest of the run has."""
+def test_idle_port_gets_an_empty_file(tmp_path: Path, run: list[files.Raw], name: str) -> None:
+    """In the format of the run's other files."""
     raw = raw_file(tmp_path, files.raw_capture(run))
     captures = convert(raw, tmp_path, {0: "a:b", 9: "b:c"}, {})
     assert captures["b:c"].name == name
     assert records(captures["b:c"]) == []
 
 
-def test_a_last_record_cut_short_is_left_out(tmp_path: Path) -> None:
-    """A core that was killed leaves the rest of the run readable."""
+def test_truncated_last_record_is_left_out(tmp_path: Path) -> None:
+    """The capture of a core that died remains readable, except for its last record."""
     content = files.raw_capture(ETHERNET_RUN)
     for cut in range(1, 90):
         raw = raw_file(tmp_path, content[:-cut])
@@ -87,7 +87,7 @@ def test_a_last_record_cut_short_is_left_out(tmp_path: Path) -> None:
         assert len(records(captures["leaf1:h1"])) == 1
 
 
-def test_bad_mixture_of_fabrics_is_refused(tmp_path: Path) -> None:
+def test_mixture_of_fabrics_is_refused(tmp_path: Path) -> None:
     """A fabric is Ethernet or InfiniBand, and so is a file."""
     raw = raw_file(tmp_path, files.raw_capture(IB_RUN + ETHERNET_RUN))
     with pytest.raises(FabricError, match="both Ethernet and InfiniBand, the latest at leaf1:h1"):

@@ -40,7 +40,7 @@ def capture_file() -> Iterator[Path]:
 
 @st.composite
 def damaged(draw: st.DrawFn, originals: list[bytes]) -> bytes:
-    """One of the originals with a few bytes overwritten, and perhaps its end missing."""
+    """One of the originals with a few bytes overwritten, and perhaps truncated."""
     data = bytearray(draw(st.sampled_from(originals)))
     for _ in range(draw(st.integers(1, 8))):
         data[draw(st.integers(0, len(data) - 1))] = draw(st.integers(0, 255))
@@ -57,8 +57,8 @@ def _inspect(path: Path, content: bytes) -> None:
 
 @settings(max_examples=400)
 @given(content=damaged(CAPTURES))
-def test_damaged_captures(capture_file: Path, content: bytes) -> None:
-    """Whatever is overwritten or cut off, there is a count or a CaptureError."""
+def test_damaged_capture_is_counted_or_refused(capture_file: Path, content: bytes) -> None:
+    """For any overwritten or missing bytes, the result is a count or a CaptureError."""
     _inspect(capture_file, content)
 
 
@@ -66,15 +66,17 @@ def test_damaged_captures(capture_file: Path, content: bytes) -> None:
 @given(
     beginning=st.sampled_from([c[:n] for c in CAPTURES for n in (0, 4, 24, 60)]), rest=st.binary()
 )
-def test_garbage_behind_any_beginning(capture_file: Path, beginning: bytes, rest: bytes) -> None:
-    """Garbage that begins like a capture, or not even so."""
+def test_garbage_after_any_beginning_is_refused_or_read(
+    capture_file: Path, beginning: bytes, rest: bytes
+) -> None:
+    """Garbage that begins like a capture, or does not."""
     _inspect(capture_file, beginning + rest)
 
 
 @settings(max_examples=400)
 @given(frame=damaged(FRAMES) | st.binary(max_size=80), linktype=st.sampled_from(LINKTYPES))
-def test_damaged_frames(capture_file: Path, frame: bytes, linktype: int) -> None:
-    """In a sound file, for every link type."""
+def test_damaged_frame_crashes_no_parser(capture_file: Path, frame: bytes, linktype: int) -> None:
+    """In an intact file, for every link type."""
     _inspect(capture_file, files.pcapng([frame], linktype=linktype))
 
 

@@ -1,4 +1,4 @@
-"""What `inspect` counts, in captures of ours and in such as other people make."""
+"""The counts of `inspect`, in captures of the emulator and of other programs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def spoilt(packet: Packet, offset: int) -> bytes:
 
 
 def test_opcodes_and_icrcs_are_counted(tmp_path: Path) -> None:
-    """By name, and right, wrong, or not to be told."""
+    """By name; as valid, invalid, or not verifiable."""
     good, bad = roce(SEND)[0], spoilt(roce(SEND)[0], -1)
     found = inspected(tmp_path, [good, good, bad, bytes(good)[:-1], *roce(cnp(3))])
     assert found.opcodes == {"RC_SEND_ONLY": 4, "CNP": 1}
@@ -84,7 +84,7 @@ def test_ecn_is_counted(tmp_path: Path) -> None:
 
 
 def test_pause_frames_are_counted_by_class(tmp_path: Path) -> None:
-    """XOFF with quanta, XON without; 802.3x pause is global."""
+    """XOFF with quanta, XON without; an 802.3x pause is global."""
     global_pause = Ether(dst="01:80:c2:00:00:01", type=0x8808) / bytes.fromhex("0001ffff")
     found = inspected(tmp_path, [pfc({3: 9, 4: 0}), pfc({3: 0}), global_pause])
     assert found.pause_frames == 3
@@ -93,7 +93,7 @@ def test_pause_frames_are_counted_by_class(tmp_path: Path) -> None:
 
 
 def test_vcrc_and_lpcrc_are_checked(tmp_path: Path) -> None:
-    """A VCRC over packets of either kind, an LPCRC over credits."""
+    """The VCRC covers packets of either kind, the LPCRC credits."""
     good = [LRH() / SEND, LRH() / GRH() / SEND, FlowControl(vl=2), FlowControl(vl=2)]
     bad = [LRH(vcrc=b"xx") / SEND, FlowControl(vl=5, lpcrc=b"xx")]
     found = inspected(tmp_path, native(*good, *bad), linktype=LinkType.ERF)
@@ -103,23 +103,23 @@ def test_vcrc_and_lpcrc_are_checked(tmp_path: Path) -> None:
     assert found.credit_updates == {"vl2": 2, "vl5": 1}
 
 
-def test_raw_infiniband_link_type(tmp_path: Path) -> None:
-    """Link type 247 begins with the LRH; without a VCRC there is none to check."""
+def test_raw_infiniband_link_type_is_read(tmp_path: Path) -> None:
+    """Link type 247 begins with the LRH; a packet without VCRC is not checked."""
     packet = LRH() / SEND
     found = inspected(tmp_path, [packet, bytes(packet)[:-2]], linktype=LinkType.INFINIBAND)
     assert found.icrc.ok == 2
     assert found.vcrc.to_json() == {"ok": 1, "bad": 0, "unchecked": 1}
 
 
-def test_roce_v1(tmp_path: Path) -> None:
+def test_roce_v1_is_read(tmp_path: Path) -> None:
     """Ethertype 0x8915, then a GRH."""
     found = inspected(tmp_path, [Ether() / GRH(sgid="::1", dgid="::2") / SEND])
     assert found.carriers == {"RoCEv1": 1}
     assert found.icrc.ok == 1
 
 
-def test_other_peoples_roce_captures(tmp_path: Path) -> None:
-    """VLAN tags, stacked ones, IP options, IPv6 extensions, low source ports."""
+def test_other_implementations_captures_are_read(tmp_path: Path) -> None:
+    """VLAN tags, stacked tags, IP options, IPv6 extensions, low source ports."""
     udp = UDP(sport=72) / SEND
     found = inspected(
         tmp_path,
@@ -144,7 +144,7 @@ def test_other_peoples_roce_captures(tmp_path: Path) -> None:
         (LinkType.IPV4, None),
     ],
 )
-def test_cooked_captures(tmp_path: Path, linktype: int, below: Packet | None) -> None:
+def test_cooked_captures_are_read(tmp_path: Path, linktype: int, below: Packet | None) -> None:
     """As `tcpdump -i any` makes them, or with IP first."""
     packet = HOSTS / UDP() / SEND
     frame = bytes(below) + bytes(packet) if below else bytes(packet)
@@ -152,8 +152,8 @@ def test_cooked_captures(tmp_path: Path, linktype: int, below: Packet | None) ->
     assert found.icrc.ok == 1
 
 
-def test_a_frame_truncated_anywhere_is_counted_as_such(tmp_path: Path) -> None:
-    """Never right, never wrong, whatever is missing."""
+def test_truncated_frame_is_counted_as_truncated(tmp_path: Path) -> None:
+    """Never as valid or invalid, wherever it is cut."""
     frame = bytes(roce(BTH(opcode=Opcode.RC_RDMA_WRITE_ONLY) / RETH() / bytes(64))[0])
     path = tmp_path / "capture"
     cuts = [frame[:length] for length in range(len(frame))]
@@ -165,7 +165,7 @@ def test_a_frame_truncated_anywhere_is_counted_as_such(tmp_path: Path) -> None:
 
 
 def test_fragments_are_counted(tmp_path: Path) -> None:
-    """The ICRC of a fragment cannot be checked; later ones do not even show a BTH."""
+    """The ICRC of a fragment cannot be checked; later fragments do not even have a BTH."""
     first = Ether() / IP(flags="MF") / UDP() / SEND
     later = Ether() / IP(frag=10, proto=17) / bytes(40)
     ipv6 = Ether() / IPv6() / IPv6ExtHdrFragment(m=1) / UDP() / SEND
@@ -176,8 +176,8 @@ def test_fragments_are_counted(tmp_path: Path) -> None:
     assert found.other == {"later fragment of UDP": 2}
 
 
-def test_other_traffic_is_counted_by_what_it_is(tmp_path: Path) -> None:
-    """Nothing of it is taken for RoCE."""
+def test_other_traffic_is_counted_by_its_kind(tmp_path: Path) -> None:
+    """None of it is taken for RoCE."""
     frames: list[Packet | bytes] = [
         Ether() / ARP(),
         Ether() / IP() / TCP(),
@@ -204,14 +204,15 @@ def test_other_traffic_is_counted_by_what_it_is(tmp_path: Path) -> None:
 
 
 def test_undefined_opcodes_are_counted_by_number(tmp_path: Path) -> None:
-    """Their ICRC is checked all the same."""
+    """Their ICRC is checked nevertheless."""
     found = inspected(tmp_path, roce(BTH(opcode=0xFE) / b"data"))
     assert found.opcodes == {"opcode 0xfe": 1}
     assert found.icrc.ok == 1
 
 
-def test_psn_gaps_and_repeats_by_flow(tmp_path: Path) -> None:
-    """Requests only: acknowledgements, responses, datagrams and CNPs do not count up."""
+def test_psn_gaps_and_repeats_are_counted_by_flow(tmp_path: Path) -> None:
+    """In requests only: PSNs of acknowledgements, responses, datagrams and CNPs do not form a
+    sequence."""
     frames = roce(
         *(BTH(opcode=Opcode.RC_SEND_MIDDLE, dest_qp=7, psn=psn) / b"data" for psn in (1, 2, 5, 4)),
         BTH(opcode=Opcode.UC_SEND_ONLY, dest_qp=8, psn=100) / b"data",
@@ -236,7 +237,7 @@ def test_psn_gaps_and_repeats_by_flow(tmp_path: Path) -> None:
     assert (second["dest_qp"], second["gaps"]) == (8, 0)
 
 
-def test_acknowledgements_by_syndrome(tmp_path: Path) -> None:
+def test_acknowledgements_are_counted_by_syndrome(tmp_path: Path) -> None:
     """Plain ones with credits or without, RNR NAKs, NAKs by reason."""
     syndromes = (0x1F, 0x06, 0x2C, 0x60, 0x62, 0x5F)
     found = inspected(
@@ -253,7 +254,7 @@ def test_acknowledgements_by_syndrome(tmp_path: Path) -> None:
 
 
 def test_every_syndrome_has_a_name() -> None:
-    """Reserved ones too."""
+    """Also the reserved ones."""
     assert all(syndrome_name(syndrome) for syndrome in range(256))
 
 
@@ -268,7 +269,7 @@ def test_json_is_one_document(tmp_path: Path) -> None:
 
 
 def test_text_is_lines_when_piped(tmp_path: Path) -> None:
-    """Section, name and value with tabs between; damage goes to stderr."""
+    """Section, name and value, separated by tabs; damage goes to stderr."""
     path = tmp_path / "capture.pcapng"
     frames = [*roce(SEND, BTH(opcode=4, psn=9)), pfc({3: 5})]
     path.write_bytes(files.pcapng(bytes(frame) for frame in frames) + b"tail")

@@ -1,4 +1,5 @@
-"""Captures of InfiniBand runs before a judge who has nothing but their bytes (`judge.py`)."""
+"""Captures of InfiniBand runs, checked by a judge that has only their bytes
+(`capture_judge.py`)."""
 
 from __future__ import annotations
 
@@ -41,8 +42,8 @@ def captured(folder: Path, *settings: str) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("settings", [(), (GLOBAL,), MARKED], ids=["local", "global", "marked"])
-def test_every_captured_byte_is_right(settings: tuple[str, ...], tmp_path: Path) -> None:
-    """CRCs, lengths, PSNs, the books of credit, at every switch port; and tshark is content."""
+def test_every_captured_byte_is_valid(settings: tuple[str, ...], tmp_path: Path) -> None:
+    """CRCs, lengths, PSNs and credits at every switch port; and tshark finds no error."""
     captures = captured(tmp_path, *settings)
     books = {port: judge(path, LANES) for port, path in captures.items()}
     assert {port: own.wrong[:3] for port, own in books.items() if own.wrong} == {}
@@ -58,8 +59,8 @@ def test_every_captured_byte_is_right(settings: tuple[str, ...], tmp_path: Path)
         assert subprocess.run(command, capture_output=True, text=True).stdout == ""
 
 
-def test_the_books_are_right_before_a_loss_and_only_before(tmp_path: Path) -> None:
-    """What vanishes on a cable was captured at its beginning, so its sender's books stay right."""
+def test_loss_breaks_psns_but_not_the_senders_credits(tmp_path: Path) -> None:
+    """A packet lost on a cable was captured where the cable begins."""
     captures = captured(tmp_path, LOSS)
     assert judge(captures["leaf1:h1"], LANES, lossless=False).wrong == []
     assert any("PSN" in wrong for wrong in judge(captures["leaf1:h1"], LANES).wrong)
@@ -83,10 +84,10 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         (LINK, 4, "LPCRC"),
     ],
 )
-def test_the_judge_notices_a_flipped_bit(
+def test_judge_detects_a_flipped_bit(
     good: bytes, kind: int, place: int, complaint: str, tmp_path: Path
 ) -> None:
-    """In this byte of a packet, or of a flow-control packet, of which the port has sent some."""
+    """In this byte of a packet, or of a flow-control packet, that the port has sent."""
     frame = [f.data for f in frames_of(good) if f.kind == kind and f.way == OUT][10]
     begin = good.index(frame)
     spoilt = bytearray(good)
@@ -96,8 +97,8 @@ def test_the_judge_notices_a_flipped_bit(
     assert any(complaint in wrong for wrong in judge(file, LANES).wrong)
 
 
-def test_the_judge_notices_a_packet_without_credit(good: bytes, tmp_path: Path) -> None:
-    """A grant that is half as large as it was, with a right LPCRC."""
+def test_judge_detects_a_packet_without_credit(good: bytes, tmp_path: Path) -> None:
+    """A grant of half the size, with a valid LPCRC."""
     grants = [f.data for f in frames_of(good) if f.kind == LINK and f.way == IN]
     spoilt = good
     for grant in grants:

@@ -1,4 +1,5 @@
-"""The scapy layers: known packets both ways, every opcode, every header cut short everywhere."""
+"""The scapy layers: known packets in both directions, every opcode, and truncation of every
+header."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def test_known_packets_are_dissected(vector: vectors.Vector) -> None:
 
 @pytest.mark.parametrize("vector", vectors.WITH_ICRC, ids=lambda v: v.name)
 def test_deleted_checksums_are_computed_again(vector: vectors.Vector) -> None:
-    """scapy's usual rule holds for what lies behind the payload too."""
+    """As scapy does for other layers, also for fields after the payload."""
     packet = _first_layer(vector)(vector.frame)
     packet[BTH].psn += 1
     assert bytes(packet) != vector.frame
@@ -67,7 +68,8 @@ def test_deleted_checksums_are_computed_again(vector: vectors.Vector) -> None:
 @pytest.mark.parametrize("opcode", Opcode, ids=lambda o: o.name)
 @pytest.mark.parametrize("below", [LRH(slid=1, dlid=2), IP() / UDP()], ids=["ib", "roce"])
 def test_every_opcode_has_its_headers(opcode: Opcode, below: Packet) -> None:
-    """What is built with an opcode's headers is dissected into them, in order, then payload."""
+    """A packet built with an opcode's headers is dissected into them, in order, then the
+    payload."""
     packet = below / BTH(opcode=opcode, dest_qp=0x123456, psn=7)
     for extension in EXTENSIONS[opcode]:
         packet = packet / LAYER_OF[extension]()
@@ -90,7 +92,7 @@ def test_immediate_comes_after_reth() -> None:
 
 @pytest.mark.parametrize("length", range(9))
 def test_pad_fills_up_to_four_bytes(length: int) -> None:
-    """Zero to three zero bytes, counted in the BTH, not part of the payload."""
+    """Zero to three zero bytes, which the BTH counts, and which are not part of the payload."""
     packet = IP(bytes(IP() / UDP() / BTH() / bytes(range(1, length + 1))))
     assert packet[BTH].pad_count == -length % 4
     assert packet[BTH].pad == bytes(-length % 4)
@@ -98,15 +100,15 @@ def test_pad_fills_up_to_four_bytes(length: int) -> None:
 
 
 def test_lengths_are_computed() -> None:
-    """PktLen counts words from LRH to ICRC, PayLen bytes behind the GRH to ICRC."""
+    """PktLen counts words from LRH to ICRC, PayLen bytes from the GRH's end to the ICRC."""
     packet = LRH(bytes(LRH() / GRH() / BTH() / b"hello"))
     assert packet.pktlen == (8 + 40 + 12 + 8 + 4) // 4
     assert packet[GRH].paylen == 12 + 8 + 4
     assert packet.lnh == 3
 
 
-def test_what_is_given_is_kept() -> None:
-    """A wrong ICRC, VCRC, pad or length can be made on purpose."""
+def test_explicit_fields_are_kept() -> None:
+    """A test can make a wrong ICRC, VCRC, pad or length on purpose."""
     packet = LRH(pktlen=9, vcrc=b"xy") / BTH(pad_count=2, pad=b"zz", icrc=b"abcd") / b"12"
     frame = bytes(packet)
     assert frame[20:] == b"12zzabcdxy"
@@ -114,19 +116,19 @@ def test_what_is_given_is_kept() -> None:
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=lambda h: h.__name__)
-def test_each_header_has_its_size(header: type[Packet]) -> None:
-    """The size that truncation is judged by is the size on the wire, without trailers."""
+def test_header_sizes_match_the_wire(header: type[Packet]) -> None:
+    """The size for truncation checks is the size on the wire, without trailers."""
     trailers: dict[type[Packet], int] = {BTH: 4, LRH: 2, FlowControl: 2}
     assert len(bytes(header())) == header.size + trailers.get(header, 0)
 
 
-def test_the_opcode_table_agrees_with_the_layers() -> None:
-    """`EXTENSION_BYTES`, which needs no scapy, gives the sizes of the layers."""
+def test_opcode_table_agrees_with_the_layers() -> None:
+    """`EXTENSION_BYTES`, which needs no scapy, has the sizes of the layers."""
     assert {e: LAYER_OF[e].size for e in EXTENSION_BYTES} == EXTENSION_BYTES
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=lambda h: h.__name__)
-def test_a_header_cut_short_anywhere_is_refused(header: type[Packet]) -> None:
+def test_truncated_header_is_refused(header: type[Packet]) -> None:
     """On its own it raises the error that blames the sender."""
     whole = bytes(header())
     for length in range(1, header.size):
@@ -135,16 +137,16 @@ def test_a_header_cut_short_anywhere_is_refused(header: type[Packet]) -> None:
 
 
 @pytest.mark.parametrize("vector", vectors.ALL, ids=lambda v: v.name)
-def test_a_frame_cut_short_anywhere_is_rebuilt(vector: vectors.Vector) -> None:
-    """Whatever is missing, dissection finds no fault and building gives the same bytes back."""
+def test_truncated_frame_is_rebuilt(vector: vectors.Vector) -> None:
+    """Wherever it is cut, dissection succeeds and building gives the same bytes back."""
     kind, linktype = CAPTURED_AS[type(vector.layers)]
     for length in range(1, len(vector.frame) + 1):
         frame = vector.frame[:length]
         assert bytes(dissect(Record(0, kind, linktype, frame, length, ""))) == frame
 
 
-def test_a_truncated_frame_shows_no_icrc() -> None:
-    """The last four bytes captured are not taken for an ICRC."""
+def test_truncated_frame_has_no_icrc() -> None:
+    """The last four captured bytes are not taken for an ICRC."""
     frame = bytes(IP() / UDP() / BTH(opcode=Opcode.RC_SEND_MIDDLE) / bytes(range(100)))
     packet = IP(frame[:80])
     assert packet[BTH].icrc == b""
@@ -161,7 +163,7 @@ def test_ethernet_padding_is_not_payload() -> None:
         assert bytes(padded) == frame + b"\x55" * 6
 
 
-def test_vlan_tags_do_not_matter() -> None:
+def test_vlan_tags_do_not_change_the_icrc() -> None:
     """The ICRC is that of the untagged packet."""
     ip = IP() / UDP() / BTH() / b"data"
     tagged = Ether(bytes(Ether() / Dot1Q(vlan=5, prio=3) / Dot1Q(vlan=6) / ip))
@@ -169,20 +171,20 @@ def test_vlan_tags_do_not_matter() -> None:
 
 
 @pytest.mark.parametrize("sport", [53, 69, 72, 67, 4791, 0xC000])
-def test_the_source_port_does_not_matter(sport: int) -> None:
+def test_low_source_port_is_accepted(sport: int) -> None:
     """Real NICs use low ports too, which scapy would take for DNS or TFTP."""
     assert AETH in IP(bytes(IP() / UDP(sport=sport) / BTH(opcode=Opcode.RC_ACKNOWLEDGE) / AETH()))
 
 
-def test_udp_below_a_bth_is_as_nics_send_it() -> None:
+def test_udp_header_is_that_of_nics() -> None:
     """Port 4791, a source port of the dynamic range, no checksum, over IPv6 as well."""
     for below in (IP(), IPv6()):
         udp = type(below)(bytes(below / UDP() / BTH()))[UDP]
         assert (udp.sport, udp.dport, udp.chksum) == (0xC000, 4791, 0)
 
 
-def test_flow_control_packet() -> None:
-    """Both ways, with its LPCRC computed."""
+def test_flow_control_packet_round_trips() -> None:
+    """With its LPCRC computed."""
     frame = bytes(FlowControl(op=0, fctbs=0x123, vl=2, fccl=0x456))
     assert frame == bytes.fromhex("01232456" + "6a84")
     packet = FlowControl(frame)
@@ -191,7 +193,7 @@ def test_flow_control_packet() -> None:
 
 
 def test_pfc_frame_resumes_with_zero_quanta() -> None:
-    """A class that is enabled with time 0 is an XON; others stay out of the vector."""
+    """A class that is enabled with time 0 is an XON; others are not in the vector."""
     frame = bytes(pfc({0: 0, 7: 5}))
     assert len(frame) == 60
     assert frame[14:18].hex() == "01010081"
@@ -199,8 +201,8 @@ def test_pfc_frame_resumes_with_zero_quanta() -> None:
 
 
 @pytest.mark.parametrize("bad", [{8: 1}, {-1: 1}, {3: 0x10000}, {3: -1}])
-def test_pfc_frame_bad_priority_or_quanta(bad: dict[int, int]) -> None:
-    """What the frame has no room for is refused."""
+def test_pfc_frame_refuses_bad_priority_or_quanta(bad: dict[int, int]) -> None:
+    """Values that do not fit the frame."""
     with pytest.raises(ValueError, match="cannot be"):
         pfc(bad)
 
@@ -212,14 +214,14 @@ def test_cnp_is_for_the_sender_of_the_data() -> None:
     assert len(packet[BTH].payload) == 16
 
 
-def test_a_bth_alone_has_no_icrc_to_compute() -> None:
-    """The ICRC covers headers that are not there: four zeros."""
+def test_bth_alone_has_no_computed_icrc() -> None:
+    """The ICRC covers headers that are missing: the field is four zeros."""
     assert bytes(BTH())[-crc.ICRC_BYTES :] == bytes(4)
 
 
 @pytest.mark.parametrize("order", ["ours, theirs", "theirs, ours"])
-def test_our_layers_come_first_beside_scapys_own(order: str) -> None:
-    """With scapy.contrib.roce imported before or after, dissection gives ours."""
+def test_own_layers_precede_scapys_contrib(order: str) -> None:
+    """With scapy.contrib.roce imported before or after, dissection gives the project's layers."""
     imports = {"ours": "import emu.wire.layers", "theirs": "import scapy.contrib.roce"}
     program = "\n".join(
         [

@@ -1,4 +1,4 @@
-"""A capture that grows while somebody reads it."""
+"""Reading a capture that is still being written."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def _raw(count: int) -> bytes:
     return files.raw_capture(rows)
 
 
-def test_frames_come_in_pieces_of_any_size() -> None:
-    """And the end says how many there were, and how many are missing."""
+def test_frames_arrive_in_pieces_of_any_size() -> None:
+    """At the end the reader has the number of frames and of missing frames."""
     out = io.BytesIO()
     writer = LiveWriter(out, INTERFACE)
     stream = _raw(2) + lost_record(7) + _raw(1)
@@ -33,8 +33,8 @@ def test_frames_come_in_pieces_of_any_size() -> None:
     assert (kind, received, dropped) == (5, 10, 7)
 
 
-def test_a_limit_ends_it() -> None:
-    """No frame more is written."""
+def test_limit_ends_the_output() -> None:
+    """No further frame is written."""
     writer = LiveWriter(io.BytesIO(), INTERFACE, limit=2)
     writer.feed(_raw(5))
     assert writer.full

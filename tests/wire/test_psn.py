@@ -20,27 +20,27 @@ def trail(*psns: int) -> tuple[int, int, int]:
     ("a", "b", "difference"),
     [(0, 0, 0), (1, 0, 1), (0, 1, -1), (0, LAST, 1), (LAST, 0, -1), (1 << 23, 0, -(1 << 23))],
 )
-def test_difference_wraps(a: int, b: int, difference: int) -> None:
-    """Half the space is ahead, half behind."""
+def test_psn_difference_wraps(a: int, b: int, difference: int) -> None:
+    """Half of the space is ahead, half behind."""
     assert psn_difference(a, b) == difference
 
 
 def test_consecutive_psns_are_in_order() -> None:
-    """Over the wrap too."""
+    """Also over the wrap."""
     assert trail(LAST - 1, LAST, 0, 1) == (0, 0, 0)
 
 
-def test_a_gap_counts_what_is_missing() -> None:
+def test_gap_counts_the_missing_psns() -> None:
     """One gap, however many PSNs it skips."""
     assert trail(5, 6, 10) == (1, 3, 0)
 
 
-def test_go_back_n_repeats() -> None:
-    """After a loss upstream the packets come again: those behind the furthest are repeats."""
+def test_go_back_n_counts_repeats() -> None:
+    """After a loss upstream, packets behind the furthest PSN are repeats."""
     assert trail(1, 2, 4, 5, 3, 4, 5, 6) == (1, 1, 3)
 
 
-def test_a_read_takes_as_many_psns_as_its_response_has_packets() -> None:
+def test_read_takes_the_psns_of_its_response() -> None:
     """With any MTU from 256 to 4096; beyond that it is a gap."""
     for following, gaps in ((7, 0), (8, 0), (37, 0), (38, 1), (6, 0)):
         seen = PsnTrail()

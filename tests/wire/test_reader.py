@@ -1,4 +1,5 @@
-"""The reader: every format, byte order and resolution; damaged files, and files that are none."""
+"""The reader: every format, byte order and resolution; damaged files, and files that are no
+captures."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def read(tmp_path: Path, content: bytes) -> tuple[list[Record], str | None]:
 
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize(("magic", "unit_ns"), [(0xA1B2C3D4, 1000), (0xA1B23C4D, 1)])
-def test_pcap_of_either_byte_order_and_resolution(
+def test_pcap_of_any_byte_order_and_resolution_is_read(
     tmp_path: Path, order: str, magic: int, unit_ns: int
 ) -> None:
     """Micro- and nanoseconds, little and big endian."""
@@ -38,8 +39,8 @@ def test_pcap_of_either_byte_order_and_resolution(
     assert (record.kind, record.truncated, damage) == (Kind.ETHERNET, False, None)
 
 
-def test_pcap_link_type_with_fcs_bits(tmp_path: Path) -> None:
-    """The upper bits of the link type tell of an FCS, not of another link type."""
+def test_pcap_fcs_bits_are_not_part_of_the_link_type(tmp_path: Path) -> None:
+    """The upper bits of the link type describe an FCS, not another link type."""
     (record,), _ = read(tmp_path, files.pcap([(0, 0, FRAME)], linktype=0x24000001))
     assert record.linktype == LinkType.ETHERNET
 
@@ -48,7 +49,9 @@ def test_pcap_link_type_with_fcs_bits(tmp_path: Path) -> None:
     ("resolution", "units", "time_ns"),
     [(6, 5, 5000), (9, 5, 5), (3, 5, 5_000_000), (0x80 | 10, 1024, 1_000_000_000), (12, 5999, 5)],
 )
-def test_pcapng_time_resolutions(tmp_path: Path, resolution: int, units: int, time_ns: int) -> None:
+def test_pcapng_time_resolutions_are_applied(
+    tmp_path: Path, resolution: int, units: int, time_ns: int
+) -> None:
     """Powers of ten and of two, coarser and finer than a nanosecond, and an offset in seconds."""
     options = struct.pack("<HHBxxx", 9, 1, resolution) + struct.pack("<HHq", 14, 8, 3)
     packet = struct.pack("<IIIII", 0, units >> 32, units, len(FRAME), len(FRAME))
@@ -58,8 +61,8 @@ def test_pcapng_time_resolutions(tmp_path: Path, resolution: int, units: int, ti
     assert record.time_ns == 3_000_000_000 + time_ns
 
 
-def test_pcapng_of_several_sections(tmp_path: Path) -> None:
-    """Each has its own byte order and interfaces; unknown blocks between are skipped."""
+def test_pcapng_of_several_sections_is_read(tmp_path: Path) -> None:
+    """Each has its own byte order and interfaces; unknown blocks between them are skipped."""
     content = b""
     for order, linktype in (("<", LinkType.ETHERNET), (">", LinkType.INFINIBAND)):
         description = struct.pack(order + "HHI", linktype, 0, 0)
@@ -74,7 +77,7 @@ def test_pcapng_of_several_sections(tmp_path: Path) -> None:
     assert damage is None
 
 
-def test_pcapng_simple_and_obsolete_packet_blocks(tmp_path: Path) -> None:
+def test_pcapng_simple_and_obsolete_blocks_are_read(tmp_path: Path) -> None:
     """A simple packet is as long as its interface's snap length allows."""
     content = files.section() + files.block(1, struct.pack("<HHI", LinkType.ETHERNET, 0, 6))
     content += files.block(3, struct.pack("<I", 100) + b"abcdef\0\0")
@@ -93,8 +96,8 @@ def test_interface_and_direction_come_from_pcapng(tmp_path: Path) -> None:
     assert (record.interface, record.direction) == ("interface 0", Direction.OUT)
 
 
-def test_erf_in_pcap_pcapng_and_bare(tmp_path: Path) -> None:
-    """InfiniBand packets and credits come out the same from all three."""
+def test_erf_is_read_in_pcap_in_pcapng_and_bare(tmp_path: Path) -> None:
+    """InfiniBand packets and credits are the same from all three."""
     records = [
         erf.packet_record(PACKET, time_ns=1000),
         erf.flow_control_record(CREDITS, time_ns=2000),
@@ -112,7 +115,7 @@ def test_erf_in_pcap_pcapng_and_bare(tmp_path: Path) -> None:
 
 
 def test_erf_extension_headers_are_skipped(tmp_path: Path) -> None:
-    """Each tells by its top bit whether another follows."""
+    """The top bit of each header says whether another follows."""
     plain = erf.packet_record(PACKET, time_ns=0)
     extended = plain[:8] + bytes([plain[8] | 0x80]) + plain[9:16]
     extended += b"\x85" + bytes(7) + b"\x05" + bytes(7) + PACKET
@@ -120,8 +123,8 @@ def test_erf_extension_headers_are_skipped(tmp_path: Path) -> None:
     assert record.data == PACKET
 
 
-def test_erf_ethernet_and_padding_records(tmp_path: Path) -> None:
-    """Type 2 has two bytes before the frame; type 48 holds no frame at all."""
+def test_erf_ethernet_and_padding_records_are_read(tmp_path: Path) -> None:
+    """Type 2 has two bytes before the frame; type 48 has no frame."""
     ethernet = erf.HEADER.pack(bytes(8), 2, 4, 80, 0, len(FRAME)) + b"\0\0" + FRAME
     padding = erf.HEADER.pack(bytes(8), 48, 4, 16, 0, 0)
     (record,), _ = read(tmp_path, erf.padded(ethernet) + padding)
@@ -138,14 +141,14 @@ def test_erf_ethernet_and_padding_records(tmp_path: Path) -> None:
         (b"\x1f\x8b\x08" + bytes(20), "unpack it first with gunzip"),
     ],
 )
-def test_bad_files_are_refused(tmp_path: Path, content: bytes, complaint: str) -> None:
-    """A file that is no capture is refused with its name and the reason."""
+def test_non_capture_file_is_refused(tmp_path: Path, content: bytes, complaint: str) -> None:
+    """With its name and the reason."""
     with pytest.raises(CaptureError, match=f"capture: .*{complaint}"):
         read(tmp_path, content)
 
 
-def test_a_file_that_ends_in_its_header_is_an_empty_damaged_one(tmp_path: Path) -> None:
-    """What it is was clear, so it is no error of the caller's."""
+def test_file_that_ends_in_its_header_is_empty_and_damaged(tmp_path: Path) -> None:
+    """The format was recognised, so it is no error of the caller."""
     for content in (files.pcap([])[:20], files.section()[:20]):
         records, damage = read(tmp_path, content)
         assert records == []
@@ -154,7 +157,7 @@ def test_a_file_that_ends_in_its_header_is_an_empty_damaged_one(tmp_path: Path) 
 
 
 def test_bad_paths_are_refused(tmp_path: Path) -> None:
-    """No such file, or a folder."""
+    """A missing file, or a folder."""
     for path in (tmp_path / "none", tmp_path):
         with pytest.raises(CaptureError, match="cannot be opened"), open_capture(path):
             pass
@@ -169,8 +172,8 @@ def test_bad_paths_are_refused(tmp_path: Path) -> None:
     ],
     ids=["pcap", "pcapng", "erf"],
 )
-def test_a_file_that_ends_early_yields_what_is_whole(tmp_path: Path, content: bytes) -> None:
-    """Cut anywhere in the second record: the first is there, and the damage is told."""
+def test_truncated_file_yields_its_whole_records(tmp_path: Path, content: bytes) -> None:
+    """Cut anywhere in the second record: the first is there, and the damage is reported."""
     whole, _ = read(tmp_path, content)
     for cut in range(1, 40):
         records, damage = read(tmp_path, content[:-cut])
@@ -191,10 +194,10 @@ def test_a_file_that_ends_early_yields_what_is_whole(tmp_path: Path, content: by
         (struct.pack("<III", 0x0A0D0D0A, 28, 7), "byte-order magic cannot be 07000000"),
     ],
 )
-def test_bad_pcapng_blocks_stop_the_reading(
+def test_bad_pcapng_block_stops_the_reader(
     tmp_path: Path, last_block: bytes, complaint: str
 ) -> None:
-    """The packets before are yielded; the damage has its offset and its reason."""
+    """The packets before it are there; the damage has its offset and its reason."""
     before = files.pcapng([FRAME])
     records, damage = read(tmp_path, before + last_block)
     assert len(records) == 1

@@ -1,4 +1,4 @@
-"""tshark as the second opinion: of every file we write it finds the same, and nothing malformed."""
+"""tshark reads every file that the project writes: the same fields, and no malformed packet."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ PAYLOAD = b"twenty-one bytes, odd"
 
 
 def packet_with(opcode: Opcode) -> Packet:
-    """A BTH, the opcode's headers with telling values, and a payload unless it has none."""
+    """A BTH, the opcode's headers with distinct values, and a payload if the opcode has one."""
     packet: Packet = BTH(opcode=opcode, dest_qp=0x123456, psn=0xABCDEF, ack_req=1)
     for extension in EXTENSIONS[opcode]:
         header = LAYER_OF[extension]()
@@ -79,7 +79,7 @@ def packet_with(opcode: Opcode) -> Packet:
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)
-def test_every_opcode_on_every_carrier(tmp_path: Path, carrier: str) -> None:
+def test_tshark_reads_every_opcode_on_every_carrier(tmp_path: Path, carrier: str) -> None:
     """BTH and extension headers have the values they were built with."""
     path = tmp_path / "capture"
     packets = [CARRIERS[carrier] / packet_with(opcode) for opcode in Opcode]
@@ -106,8 +106,8 @@ def _extension_values(packet: Packet) -> dict[str, int]:
     }
 
 
-def test_link_headers_and_checksums(tmp_path: Path) -> None:
-    """LRH, GRH, and ICRC and VCRC where tshark looks for them."""
+def test_tshark_reads_link_headers_and_checksums(tmp_path: Path) -> None:
+    """LRH, GRH, and ICRC and VCRC at their places."""
     path = tmp_path / "capture"
     packet = LRH(vl=3, sl=2, slid=0x17, dlid=0x2A) / GRH(tclass=5, sgid="fe80::a", dgid="fe80::b")
     packet = LRH(bytes(packet / BTH(dest_qp=9) / PAYLOAD))
@@ -129,8 +129,8 @@ def test_link_headers_and_checksums(tmp_path: Path) -> None:
     assert {field: number(value or "-1") for field, value in row.items()} == expected
 
 
-def test_ip_packets_in_datagrams(tmp_path: Path) -> None:
-    """tshark finds IP behind the 4 bytes of IPoIB, and so do the layers."""
+def test_tshark_reads_ip_packets_in_datagrams(tmp_path: Path) -> None:
+    """It finds IP after the 4 bytes of IPoIB, as the layers do."""
     path = tmp_path / "capture"
     send = CARRIERS["ib-local"] / BTH(opcode=Opcode.UD_SEND_ONLY, dest_qp=17)
     packet = (
@@ -149,7 +149,7 @@ def test_ip_packets_in_datagrams(tmp_path: Path) -> None:
     assert dissected[ICMP].seq == 8
 
 
-def test_pause_frames(tmp_path: Path) -> None:
+def test_tshark_reads_pause_frames(tmp_path: Path) -> None:
     """The class enable vector and the times."""
     path = tmp_path / "capture"
     write(path, [pfc({3: 0xFFFF}), pfc({3: 0, 5: 7})])
@@ -161,7 +161,7 @@ def test_pause_frames(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("low_bits", range(4))
 def test_credits_are_never_malformed(tmp_path: Path, low_bits: int) -> None:
-    """Whatever the low bits of FCTBS, which tshark takes for an LNH before it knows better."""
+    """For any low bits of FCTBS, which tshark first takes for an LNH."""
     path = tmp_path / "capture"
     credits = bytes(FlowControl(vl=2, fctbs=0xAB0 | low_bits, fccl=0x7FF))
     path.write_bytes(
@@ -180,8 +180,8 @@ def test_credits_are_never_malformed(tmp_path: Path, low_bits: int) -> None:
     assert row[MALFORMED] == ""
 
 
-def test_the_malformed_test_would_notice(tmp_path: Path) -> None:
-    """A record of six bytes is what tshark 4.0 calls malformed: the padding is needed."""
+def test_malformed_packets_are_detected(tmp_path: Path) -> None:
+    """tshark 4.0 calls a record of six bytes malformed, so the padding is needed."""
     path = tmp_path / "capture"
     padded = erf.flow_control_record(bytes.fromhex("012324566a84"), time_ns=0)
     bare = padded[:10] + bytes([0, 24, 0, 0, 0, 6]) + padded[16:22]
@@ -191,8 +191,8 @@ def test_the_malformed_test_would_notice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("family", ["roce", "ib"])
-def test_converted_captures(tmp_path: Path, family: str) -> None:
-    """Interface names, directions, packet ids and emulated nanoseconds are there."""
+def test_tshark_reads_converted_captures(tmp_path: Path, family: str) -> None:
+    """Interface names, directions, packet ids and emulated nanoseconds."""
     ack = BTH(opcode=Opcode.RC_ACKNOWLEDGE) / AETH()
     if family == "roce":
         kinds = (RawKind.ETHERNET, RawKind.ETHERNET)
@@ -219,7 +219,7 @@ def test_converted_captures(tmp_path: Path, family: str) -> None:
 
 
 def test_bare_erf_records_make_a_file(tmp_path: Path) -> None:
-    """Records padded and end to end are an ERF file for other tools."""
+    """Padded records, one after another, are an ERF file for other tools."""
     path = tmp_path / "bare.erf"
     packet = erf.packet_record(bytes(CARRIERS["ib-local"] / BTH() / b"abc"), time_ns=1001)
     credits = erf.flow_control_record(bytes(FlowControl()), time_ns=2002)

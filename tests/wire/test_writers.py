@@ -1,4 +1,4 @@
-"""What the writers write, read back: pcapng files and ERF records."""
+"""Output of the writers, read back: pcapng files and ERF records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support import known_packets as vectors
 PACKET = vectors.REAL_IB_ACK.frame
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_file_reads_back(tmp_path: Path) -> None:
     """Several interfaces of different link types, times in nanoseconds, directions, lengths."""
     path = tmp_path / "capture.pcapng"
     with path.open("wb") as stream:
@@ -39,7 +39,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 
 def test_blocks_are_multiples_of_four_bytes() -> None:
-    """Whatever the lengths of frames and names."""
+    """For any lengths of frames and names."""
     for length in range(5):
         stream = io.BytesIO()
         writer = PcapngWriter(stream, [Interface("n" * length, LinkType.ETHERNET)])
@@ -47,8 +47,8 @@ def test_blocks_are_multiples_of_four_bytes() -> None:
         assert len(stream.getvalue()) % 4 == 0
 
 
-def test_erf_record_of_a_packet() -> None:
-    """Type 21, varying length, lengths on the wire and of the padded record."""
+def test_erf_record_of_a_packet_has_its_lengths() -> None:
+    """Type 21, varying length, the length on the wire and of the padded record."""
     record = erf.packet_record(PACKET, time_ns=1_500_000_000)
     assert record[:8] == (3 << 31).to_bytes(8, "little")
     assert record[8:16] == bytes([21, 4, 0, 48, 0, 0, 0, 30])
@@ -56,7 +56,7 @@ def test_erf_record_of_a_packet() -> None:
     assert len(erf.padded(record)) == 48
 
 
-def test_erf_record_of_the_beginning_of_a_packet() -> None:
+def test_erf_record_of_a_cut_packet_has_the_wire_length() -> None:
     """The wire length is the whole packet's."""
     record = erf.packet_record(PACKET[:20], time_ns=0, original_length=30)
     assert record[14:16] == bytes([0, 30])
@@ -72,7 +72,7 @@ def test_erf_record_of_credits_is_long_enough_for_tshark() -> None:
 
 
 def test_erf_bad_lengths_are_refused() -> None:
-    """A flow-control packet has six bytes; ERF tells lengths in 16 bits."""
+    """A flow-control packet has six bytes; ERF stores lengths in 16 bits."""
     with pytest.raises(LocalProtocolError, match="6 bytes, this one 5"):
         erf.flow_control_record(bytes(5), time_ns=0)
     with pytest.raises(LocalProtocolError, match="65536 bytes"):
@@ -81,6 +81,6 @@ def test_erf_bad_lengths_are_refused() -> None:
 
 @given(st.integers(0, 2**32 * 10**9 - 1))
 def test_erf_time_stamps_keep_the_nanosecond(time_ns: int) -> None:
-    """A 32.32 fixed-point second is finer than a nanosecond."""
+    """The 32.32 fixed-point second is finer than a nanosecond."""
     stamp = erf.packet_record(PACKET, time_ns=time_ns)[:8]
     assert erf.to_nanoseconds(stamp) == time_ns
