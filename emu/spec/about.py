@@ -1,4 +1,4 @@
-"""The `about:` section: what a spec is there to show, for pages that list results."""
+"""The `about:` section: the result that a spec demonstrates, for pages that list results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ResultId = Annotated[
 
 
 class About(Model):
-    """What the spec is there to show, and who says so."""
+    """The result that the spec demonstrates, and its source."""
 
     id: ResultId = Field(description="Short name of the result, e.g. R1.")
     title: str = Field(description="The result in a sentence.")
@@ -26,13 +26,13 @@ class About(Model):
     clocks: tuple[ClockName, ...] = Field(
         default=("virtual", "real"),
         min_length=1,
-        description="The clocks on which `emu results` runs it: only [virtual] where it would "
-        "take a lab too long.",
+        description="The clocks on which `emu results` runs the spec: only [virtual] where "
+        "a lab would take too long.",
         json_schema_extra=note(why="a result should hold on both clocks"),
     )
     plot: Literal["queues", "completion", "fct", "rates", "waiting", "load"] = Field(
         default="rates",
-        description="The picture that shows it.",
+        description="The picture that shows the result.",
         json_schema_extra=note(why="rates over time show most effects"),
     )
     hosts: (
@@ -45,17 +45,17 @@ class About(Model):
     )
     one_size: str | None = Field(
         default=None,
-        description="Instead of `hosts`: why the result holds for this number of hosts only.",
+        description="Instead of `hosts`: why the result only holds for this number of hosts.",
     )
     cure: str | None = Field(
-        default=None, description="The setting that removes a bad effect, and why it does."
+        default=None, description="The setting that removes a bad effect, and the reason."
     )
 
     @model_validator(mode="after")
     def _one_size_or_several(self) -> Self:
         if self.hosts and self.one_size:
             raise ValueError(
-                "hosts says that the result holds for other numbers of hosts, and one_size why it "
+                "hosts means that the result holds for other numbers of hosts, and one_size why it "
                 "does not; keep one of them"
             )
         return self

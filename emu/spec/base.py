@@ -6,6 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Model(BaseModel):
-    """A mapping in a spec. Its fields are the keys, under their `alias` where they have one."""
+    """A mapping in a spec. Each field is a key; a field with an `alias` has that as its key."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)

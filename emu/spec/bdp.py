@@ -1,9 +1,9 @@
-"""How many packets a path holds: the BDP cap of selective repeat.
+"""The number of packets that fill a path: the BDP cap of selective repeat.
 
     window = round trip of a lone packet * rate of the slowest link / bits of a packet
 
-IRN (Mittal et al., SIGCOMM'18, 3.2) lets no more than that be in flight: the path
-is full, and a loss leaves no more than that to be kept by the receiver.
+IRN (Mittal et al., SIGCOMM'18, 3.2) limits packets in flight to this window. It fills the path,
+and after a loss the receiver never has to keep more packets than that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ACK_BYTES = 86
 
 
 def bdp_packets(topology: Topology, spec: Spec, src: str, dst: str, mtu_bytes: int) -> int:
-    """Packets of `mtu_bytes` payload in flight when the path from `src` to `dst` is full."""
+    """The number of packets of `mtu_bytes` payload that fill the path from `src` to `dst`."""
     hops = list(_hops(topology, src, dst))
     packet_bits = 8 * (mtu_bytes + spec.host(src).nic.overhead_bytes)
     ack_bits = 8 * (_ACK_BYTES + spec.host(dst).nic.tag_bytes)
@@ -34,7 +34,7 @@ def bdp_packets(topology: Topology, spec: Spec, src: str, dst: str, mtu_bytes: i
 
 
 def _hops(topology: Topology, src: str, dst: str) -> Iterator[tuple[Cable, str]]:
-    """Each cable on a shortest path, and the node it leads to."""
+    """The cables on a shortest path, each with the node it leads to."""
     port = topology.ports[src][0]
     while True:
         node = topology.peer[port].node

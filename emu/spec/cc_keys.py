@@ -25,7 +25,7 @@ class _Keys(Model):
         description="Congestion control. "
         + " ".join(f"{entry.name}: {entry.title}." for entry in CONTROLS.values()),
         json_schema_extra=note(
-            why="without congestion control you see what the fabric does by itself"
+            why="without congestion control you see the behaviour of the fabric alone"
         ),
     )
 
@@ -36,7 +36,7 @@ class _Keys(Model):
         return control
 
     def parameters_of(self, model: type[C]) -> C:
-        """The same, by the model of the parameters."""
+        """The parameters of the congestion control that has this model."""
         cc = next(entry.name for entry in CONTROLS.values() if entry.model is model)
         control = self.control(cc)
         assert isinstance(control, model)

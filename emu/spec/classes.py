@@ -1,13 +1,13 @@
-"""Which priority a packet rides on, and which queue it waits in.
+"""The priority of a packet, and the egress queue of a priority.
 
     DSCP, or PCP of the VLAN tag ──▶ priority ──▶ egress queue
-       `trust` says which              │            scheduling, ECN
+       `trust` selects one             │            scheduling, ECN
                                        └ ingress buffer, PFC
 
-A port tells the priority of what comes in by it, and the queue of what leaves by
-it. A NIC takes its DSCPs' priorities from the switch it is plugged into, as DCBX
-has it, so that a pause of one priority stops what the switch calls by it; in the
-frames that it tags that priority is the PCP.
+The maps of the ingress port determine a packet's priority, and those of the egress port its queue.
+A NIC takes the map from DSCP to priority from its switch, as with DCBX, so that a pause frame for
+a priority stops the packets that the switch assigns to that priority. In tagged frames the NIC
+writes the priority into the PCP.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ class Classes(Model):
 
     @property
     def untagged_priority(self) -> int:
-        """Of packets that do not have the field that is trusted."""
+        """The priority of packets without the trusted field."""
         return self.untagged if self.trust == "pcp" else 0
 
     def priority_of(self, dscp: int, pcp: int | None) -> int:
-        """Of a packet, whose `pcp` is None without a VLAN tag, by the field that is trusted."""
+        """The priority of a packet, from the trusted field. `pcp` is None without a VLAN tag."""
         if self.trust == "dscp":
             return self.priority_of_dscp(dscp)
         return self.untagged_priority if pcp is None else self.priority_of_pcp(pcp)
@@ -92,11 +92,11 @@ class Classes(Model):
         return self.queue.get(priority, priority)
 
     def dscp_of_priority(self, priority: int) -> int | None:
-        """The lowest DSCP that rides on a priority; None when there is none."""
+        """The lowest DSCP that maps to a priority; None: no DSCP does."""
         dscps = (dscp for dscp in range(DSCPS) if self.priority_of_dscp(dscp) == priority)
         return next(dscps, None)
 
     @property
     def priorities(self) -> set[int]:
-        """Those that any DSCP rides on."""
+        """The priorities to which at least one DSCP maps."""
         return {self.priority_of_dscp(dscp) for dscp in range(DSCPS)}

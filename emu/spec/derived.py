@@ -1,10 +1,10 @@
-"""What a spec leaves to the emulator at a switch, its ports and a host, with the reasons.
+"""Values that the emulator derives for a switch, a port or a host, with the reasons.
 
     >>> for own in derived(spec, spec.topology.build().port_named["leaf1:h1"]): print(own)
     switches.ecn.kmin: 212KB (a quarter of what the port may hold (...), so that ...)
 
-`Spec.port`, `Spec.switch` and `Spec.host` have the same values; this is to print them
-(`emu explain KEY --spec FILE`). `late_curves` is the rule that marks must come before pauses.
+`Spec.port`, `Spec.switch` and `Spec.host` have the same values; this module is for printing them
+(`emu explain KEY --spec FILE`). `late_curves` finds ports that pause before they mark.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from emu.units import write_rate, write_size, write_time
 from topologies.graph import Port
 
 Section = tuple[str, ...]
-"""Where a curve stands in `switches:`."""
+"""The path of a curve below `switches:`."""
 
 _THRESHOLDS = "rate, cable, MTU and buffer"
 _NO_RESPONSE = "automatic headroom allows for the response time of 802.3"
@@ -30,30 +30,30 @@ _NO_RESPONSE = "automatic headroom allows for the response time of 802.3"
 
 @dataclass(frozen=True)
 class Derived:
-    """A key of the spec that was not given; `value` is as it would be written."""
+    """A key that the spec does not give, and its derived value, written as in a spec."""
 
     key: str
     value: str
     reason: str
     inputs: str = ""
-    """What the value follows from; empty: it is the same everywhere."""
+    """The settings that the value is derived from; empty: the value is the same everywhere."""
 
     def __str__(self) -> str:
         return f"{self.key}: {self.value} ({self.reason})"
 
     @property
     def origin(self) -> str:
-        """As `emu explain` shows it."""
+        """The text of `emu explain`."""
         return f"derived from {self.inputs}: {self.reason}" if self.inputs else self.reason
 
 
 def derived(spec: Spec, port: Port) -> tuple[Derived, ...]:
-    """Of a port and its switch. Nothing of what the spec itself says."""
+    """The derived values of a port and its switch."""
     return (*_of_switch(spec, port.node), *_of_port(spec, port))
 
 
 def derived_of_switch(spec: Spec, switch: str) -> tuple[Derived, ...]:
-    """Of what all ports of a switch share."""
+    """The derived values that all ports of a switch share."""
     return tuple(_of_switch(spec, switch))
 
 
@@ -69,7 +69,7 @@ def _of_switch(spec: Spec, switch: str) -> Iterator[Derived]:
         yield Derived("switches.latency", write_time(latency_ps), why, inputs)
     if said.switching == "auto":
         way = "cut-through" if spec.cuts_through(switch) else "store-and-forward"
-        why = f"as switches of fabric {spec.fabric} do"
+        why = f"the default of fabric {spec.fabric}"
         yield Derived("switches.switching", way, why, "fabric")
 
 
@@ -102,7 +102,7 @@ def _headroom(spec: Spec, port: Port) -> Derived:
     return Derived(
         "switches.pfc.headroom",
         write_size(headroom_of(spec, port)),
-        "as much as may come in after a pause was sent",
+        "all bytes that may arrive after a pause frame is sent",
         f"{write_rate(cable.rate_bps)}, a cable of {write_time(cable.delay_ps)}, "
         f"packets of {spec.largest_mtu} bytes and the response time of the far end",
     )
@@ -117,7 +117,7 @@ def _of_ecn(spec: Spec, port: Port, ecn: Ecn) -> Iterator[Derived]:
 
 
 def _of_curve(spec: Spec, port: Port, queue: int | None, given: Curve) -> Iterator[Derived]:
-    """Of a queue's own, or of that of all others (None)."""
+    """The derived values of the curve of a queue; None: of the queues without one of their own."""
     section = dotted(("switches", *_section(queue)))
     thresholds = curve_of(given, spec.curve_scale(port, queue))
     is_given = (given.kmin_given is not None, given.kmax_given is not None)
@@ -135,13 +135,13 @@ def _of_host(spec: Spec, host: str) -> Iterator[Derived]:
     for key, dscp in spec.dscps_of_preset(host).items():
         topology = spec.topology.build()
         preset = spec.given_switch(topology.peer[topology.ports[host][0]].node).preset
-        why = "the host's switch has a class for it"
+        why = "the preset of the host's switch has a class for it"
         yield Derived(f"hosts.nic.{key}", str(dscp), why, f"preset {preset}")
 
 
 def late_curves(spec: Spec, port: Port) -> dict[Section, Curve]:
-    """Curves of lossless queues by which a port pauses its sender before it marks the first packet,
-    by the section that each stands in: `("ecn",)`, or `("ecn", "queues", "3")`."""
+    """The curves of lossless queues with which the port pauses its sender before it marks a packet.
+    The keys are their sections: `("ecn",)`, or `("ecn", "queues", "3")`."""
     said = spec.port(port)
     if said.pfc is None or said.ecn is None:
         return {}
@@ -158,5 +158,5 @@ def late_curves(spec: Spec, port: Port) -> dict[Section, Curve]:
 
 
 def _section(queue: int | None) -> Section:
-    """Where a queue's own curve stands, or that of all others (None)."""
+    """The section of a queue's own curve; None: of the curve of all other queues."""
     return ("ecn",) if queue is None else ("ecn", "queues", str(queue))

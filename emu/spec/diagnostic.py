@@ -1,4 +1,4 @@
-"""What is wrong in a spec, and where: findings, the keys they are about, places in the text."""
+"""Diagnostics: errors in a spec, the keys that they are about, and places in the text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KeyPath = tuple[str | int, ...]
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """Where something was written: line and column of a file, or a setting like `--set seed`."""
+    """A place in the input: line and column of a file, or a setting like `--set seed`."""
 
     line: int
     column: int
@@ -24,24 +24,24 @@ class Place:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One thing that is wrong with the key at `path`, and what to do about it.
+    """One error in the key at `path`, and what to do about it.
 
-    `about` are other keys it rests on or casts doubt on. What rests on a doubtful
-    key is not reported: nobody needs to hear that a host is unknown when the
-    number of hosts could not be read.
+    `about` holds the other keys that the error depends on or makes doubtful. An error that depends
+    on a doubtful key is not reported: if the number of hosts is invalid, an unknown host is no
+    separate error.
     """
 
     path: KeyPath
     text: str
     about: tuple[KeyPath, ...] = ()
     place: Place | None = None
-    """Where it is, when that is not simply where `path` was written."""
+    """The place of the error, if it differs from the place of `path`."""
     idle_if_inherited: bool = False
-    """Whether a variant that has the key only from its base may keep it, unused."""
+    """Whether a variant may inherit the key from its base although the key has no effect there."""
 
 
 class Places:
-    """Where each key of a spec was written. A key that was not is placed at the one around it."""
+    """The place of each key of a spec. A key that is not in the text has its parent's place."""
 
     def __init__(self, start: Place) -> None:
         self._places: dict[KeyPath, Place] = {(): start}
@@ -52,18 +52,18 @@ class Places:
         return self._places[path]
 
     def add(self, path: KeyPath, place: Place) -> None:
-        """`path` was written here."""
+        """Records the place of `path`."""
         self._places[path] = place
 
     def replace(self, path: KeyPath, place: Place) -> None:
-        """`path` and all below it were written here, and no longer where they were."""
+        """Records a new place of `path` and of all keys below it."""
         for below in [known for known in self._places if known[: len(path)] == path]:
             del self._places[below]
         self._places[path] = place
 
 
 def lines(findings: Iterable[Diagnostic], places: Places) -> list[str]:
-    """One line each, in the order of the text: `file:line:col: path: what is wrong`."""
+    """A line for each finding, in the order of the text: `file:line:col: path: error`."""
     placed = {(finding.place or places[finding.path], _line(finding)) for finding in findings}
     return [f"{place}: {line}" for place, line in sorted(placed, key=lambda p: (p[0], p[1]))]
 
@@ -77,7 +77,7 @@ def dotted(path: KeyPath) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word most like this one, if any is."""
+    """The known word that is most similar, if any is similar enough."""
     return next(iter(get_close_matches(word, list(known), n=1)), None)
 
 
@@ -91,6 +91,6 @@ def unknown_name(what: str, name: str, known: list[str]) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` (did you mean 'spines'?)`, or nothing when no known word is like it."""
+    """` (did you mean 'spines'?)`, or an empty text when no known word is similar."""
     near = nearest(word, known)
     return f" (did you mean {near!r}?)" if near else ""

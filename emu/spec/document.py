@@ -1,8 +1,8 @@
-"""Text -> plain data, and where each key of it was written.
+"""Text -> plain data, and the place of each key.
 
-The YAML is composed, not loaded: a tree of nodes with marks, walked once into
-dicts, lists and scalars. That gives a place for every key, finds all duplicate
-keys instead of the first, and no tag can make Python objects.
+The YAML is composed, not loaded: one walk over the tree of nodes makes dicts, lists and scalars.
+So every key has a place, all duplicate keys are found instead of the first, and no tag can make
+Python objects.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from emu.spec.plain_yaml import plain_nodes
 
 MAX_BYTES = 1_000_000
 MAX_KEYS = 40_000
-"""Aliases can make much of little; more than this is no spec. The largest fabric, 1024 hosts with
-each cable listed, takes half of it."""
-_TOO_MANY_KEYS = f"has more than {MAX_KEYS} keys, so it is no spec"
+"""The most keys of a spec, since a short text with aliases can expand to a huge one. The largest
+fabric, 1024 hosts with each cable listed, needs half as many."""
+_TOO_MANY_KEYS = f"has more than {MAX_KEYS} keys, so it cannot be a spec"
 MAX_NODES = 2 * MAX_KEYS
-"""A key and its value are two."""
+"""A key and its value are two nodes."""
 
 _ODD_SPACE = re.compile("[\u00a0\u1680\u2000-\u200b\u202f\u205f\u2060\u3000\ufeff]")
 _AFTER_COLON = re.compile(f"^[A-Za-z_]+:({_ODD_SPACE.pattern})")
-"""`ecn:` and a space that is none: to YAML it is all one text."""
+"""`ecn:` and a character that looks like a space: YAML reads all of it as one text."""
 _LEADING_ZERO = re.compile("[-+]?0[0-9]+")
 _MERGE = "<<"
 _TAG = "tag:yaml.org,2002:"
 _HALF = re.compile("[\ud800-\udfff]")
-"""Half a character."""
+"""Surrogates: half of a character's UTF-16 code."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""All of Unicode's (category Cc), but for the tab and the end of a line."""
+"""Unicode's control characters (category Cc) without the tab and the line feed."""
 _TYPED = {_TAG + name for name in ("null", "bool", "int", "float")}
 
 
@@ -55,7 +55,7 @@ class Document:
 
 
 class Unreadable(Exception):
-    """The text is no YAML at all; holds the one finding."""
+    """The text cannot be read as YAML. `finding` has the reason."""
 
     def __init__(self, text: str, place: Place) -> None:
         super().__init__(text)
@@ -63,7 +63,7 @@ class Unreadable(Exception):
 
 
 def read(text: bytes, source: str) -> Document:
-    """Reads a spec's text. `source` is how places call it. Raises Unreadable."""
+    """Reads a spec's text. `source` is its name in places. Raises Unreadable."""
     start = Place(1, 1, source)
     if len(text) > MAX_BYTES:
         raise Unreadable(f"is longer than {MAX_BYTES} bytes, so it cannot be a spec", start)
@@ -83,8 +83,10 @@ def read(text: bytes, source: str) -> Document:
 
 
 def _odd_space(text: str, source: str) -> Unreadable | None:
-    """A space that YAML does not take for one, before the place where the text goes wrong or
-    behind it: pasted text often has such, and nobody sees it."""
+    """An error for the first character that looks like a space but is not one in YAML.
+
+    Pasted text often has such characters. The parser may report an error far from them.
+    """
     for number, line in enumerate(text.splitlines(), start=1):
         found = _ODD_SPACE.search(line.partition("#")[0])
         if found:
@@ -96,8 +98,8 @@ def _odd_space(text: str, source: str) -> Unreadable | None:
 def _what_odd_space(char: str) -> str:
     name = "a no-break space" if char == "\u00a0" else unicodedata.name(char, "a space").lower()
     return (
-        f"has {name} (U+{ord(char):04X}), which looks like a space and is none in YAML; type a "
-        "plain space instead"
+        f"has {name} (U+{ord(char):04X}), which looks like a space but is not one in YAML; type "
+        "a plain space instead"
     )
 
 
@@ -116,7 +118,7 @@ def _end_of(text: str, source: str) -> Place:
 
 
 class _LimitedComposer(Composer):
-    """Stops before a text with too many keys has taken its time."""
+    """Stops at a limit on nodes, so that a text with too many keys costs little time."""
 
     nodes = 0
 
@@ -133,7 +135,7 @@ class _TooManyNodes(Exception):
 
 
 def compose(text: str, source: str) -> Node | None:
-    """The root of the nodes, by ruamel's own parser; None: there are none. Raises Unreadable."""
+    """The root node, by ruamel's own parser; None: the text is empty. Raises Unreadable."""
     yaml = YAML(typ="safe", pure=True)
     yaml.Composer = _LimitedComposer
     try:
@@ -154,7 +156,7 @@ def compose(text: str, source: str) -> Node | None:
     except RecursionError:
         raise Unreadable("is nested too deeply to be a spec", Place(1, 1, source)) from None
     except (YAMLError, ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
-        # The parser trips over some malformed texts instead of reporting them.
+        # Some malformed texts make the parser fail with another exception than YAMLError.
         raise Unreadable(f"is not valid YAML: {error}", Place(1, 1, source)) from None
 
 
@@ -162,13 +164,13 @@ def _problem(error: MarkedYAMLError) -> str:
     parts = (error.context, error.problem) if _continues(error) else (error.problem,)
     problem = " ".join(" ".join(map(str, parts)).split())
     if "'\\t'" in problem:
-        return "a tab where only spaces may stand"
+        return "a tab where only spaces are allowed"
     return _PLAIN.get(problem, problem)
 
 
 _INDENT = (
-    "the indent is wrong: keys of one mapping begin in the same column, and what belongs to a key "
-    "begins further right than the key"
+    "the indent is wrong: keys of one mapping begin in the same column, and the contents of a key "
+    "begin further right than the key"
 )
 _PLAIN = {
     "expected <block end>, but found '<block mapping start>'": _INDENT,
@@ -176,19 +178,19 @@ _PLAIN = {
     "expected <block end>, but found '-'": _INDENT,
     "expected <block end>, but found '?'": _INDENT,
     "expected <block end>, but found '<scalar>'": _INDENT,
-    "mapping values are not allowed here": "a second `: ` where a value stands: either the indent "
-    "of this line is wrong, or the `:` of the line before it lacks its space, or a text with `: ` "
+    "mapping values are not allowed here": "a second `: ` inside of a value: either the indent of "
+    "this line is wrong, or the `:` of the line before it lacks its space, or a text with `: ` "
     "lacks its quotes",
 }
-"""The parser's words -> ours."""
+"""The parser's message -> ours."""
 
 
 def _continues(error: MarkedYAMLError) -> bool:
-    """Whether the parser began its sentence in `context`."""
+    """Whether `problem` continues a sentence that begins in `context`."""
     return error.problem is None or error.problem.startswith("but ")
 
 
-_IN_ITSELF = "an alias stands inside of what it is an alias for"
+_IN_ITSELF = "an alias is inside of the value that it refers to"
 
 
 class _Walk:
@@ -202,7 +204,7 @@ class _Walk:
         self._keys = 0
 
     def value(self, node: Node, path: KeyPath) -> Any:
-        """The data of a node; notes where it and all below it were written."""
+        """The data of a node. Records the places of all keys in it."""
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)
         if id(node) in self._open:
@@ -243,8 +245,8 @@ class _Walk:
         return mapping
 
     def _merge(self, node: Node, mapping: dict[str, Any], path: KeyPath) -> None:
-        """`<<: *defaults`, or `<<: [*these, *those]`: adds keys that the mapping does not have;
-        the first that has a key wins."""
+        """`<<: *defaults`, or `<<: [*these, *those]`: adds the keys that the mapping does not have.
+        If several sources have a key, the first one wins."""
         for source in node.value if isinstance(node, SequenceNode) else [node]:
             if not isinstance(source, MappingNode):
                 text = "<< takes a mapping, like *defaults, or a list of mappings"
@@ -296,20 +298,24 @@ class _Walk:
         try:
             return self._scalars.construct_object(node)
         except (YAMLError, ValueError, LookupError):
-            text = f"{node.value!r:.40} is no {node.tag.removeprefix(_TAG)}"
+            text = f"{node.value!r:.40} is not a valid {node.tag.removeprefix(_TAG)}"
             self._document.findings.append(Diagnostic(path, text))
             return None
 
     def _text(self, node: ScalarNode) -> str:
-        """Escapes can write half a character (`"\\ud800"`), which nobody can print."""
+        """The text of a scalar. Raises Unreadable for control characters and for surrogates, which
+        escapes can write (`"\\ud800"`) and which cannot be printed."""
         text = str(node.value)
         if _HALF.search(text):
-            raise Unreadable("an escape makes half a character", self._place(node))
+            raise Unreadable(
+                "an escape stands for half of a character; write the whole character",
+                self._place(node),
+            )
         control = _CONTROL.search(text)
         if control:
             raise Unreadable(
-                f"has the control character U+{ord(control[0]):04X}, which a terminal or a page "
-                "would obey; take it out",
+                f"has the control character U+{ord(control[0]):04X}, which a terminal would "
+                "act on; take it out",
                 self._place(node),
             )
         return text

@@ -1,4 +1,4 @@
-"""How senders learn of congestion: a receiver's CNPs, an InfiniBand switch's marks."""
+"""Congestion feedback to senders: a receiver's CNPs, and an InfiniBand switch's marks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from emu.spec.quantities import Integer, Time
 
 
 class Cnp(Model):
-    """How a receiver limits its CNPs; the interval is a parameter of `cc`."""
+    """A receiver's limit of CNPs. Its interval is a parameter of `cc`."""
 
     per: Literal["qp", "ip-pair", "port"] = Field(
         default="qp",
@@ -28,13 +28,13 @@ class Cnp(Model):
         alias="delay",
         description="Time from a marked packet's arrival to its CNP.",
         json_schema_extra=note(
-            why="NICs send CNPs in hardware, at once; raise it to model a slower one"
+            why="NICs send CNPs in hardware, at once; raise the delay to model a slower NIC"
         ),
     )
 
 
 class Fecn(Model):
-    """Congestion marks of an InfiniBand switch, as its SwitchCongestionSetting has them."""
+    """Congestion marking by an InfiniBand switch, with the fields of SwitchCongestionSetting."""
 
     threshold: Integer = Field(
         default=15,

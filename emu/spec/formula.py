@@ -1,10 +1,10 @@
-"""A number that a check expects, worked out from how many flows there are.
+"""Formulas: numbers that a check expects, computed from the number of flows.
 
     is: 4 * (n - 1) / n**2        n: the flows of the traffic entry that is checked,
                                   or all flows where a check has none
-    at_most: 120/(n-1) Gbit       a rate has its unit behind the formula
+    at_most: 120/(n-1) Gbit       a rate has its unit after the formula
 
-Numbers, n, + - * / **, min, max and parentheses; anything else is no formula.
+A formula has numbers, n, + - * / **, min, max and parentheses, and nothing else.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _LONGEST = 200
 
 _EXPECTED = ("is", "at_least", "at_most")
 _WHOLE_NUMBERS = ("counter", "queue")
-"""Kinds of checks whose numbers are counted."""
+"""The checks whose expected numbers are whole."""
 
 
 def expected_numbers(checks: Any, flows: Mapping[str, int]) -> Any:
-    """The `verify:` section before it is understood, its formulas worked out.
+    """The data of the `verify:` section, with a number in place of each formula.
 
-    `flows`: how many of them each traffic entry has.
+    `flows`: the number of flows of each traffic entry.
     """
     if not isinstance(checks, list):
         return checks
@@ -59,7 +59,7 @@ def _in_bounds(kind: str, bounds: Any, flows: Mapping[str, int]) -> Any:
 
 
 def _number_or_rate(kind: str, value: object, n: int) -> object:
-    """Whatever is no formula stays as it is."""
+    """The value of a formula; any other value as it is."""
     formula = _LOOKS_LIKE_ONE.fullmatch(value) if isinstance(value, str) else None
     number = worked_out(formula[1], n) if formula else None
     if formula is None or number is None:
@@ -70,7 +70,7 @@ def _number_or_rate(kind: str, value: object, n: int) -> object:
 
 
 def worked_out(formula: str, n: int) -> float | None:
-    """The formula's number; None where it has none."""
+    """The value of the formula; None: it is invalid or has no finite value."""
     if len(formula) > _LONGEST:
         return None
     try:

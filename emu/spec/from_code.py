@@ -1,6 +1,6 @@
-"""Specs that programs put together: from keys alone, or another spec with some keys changed.
+"""Specs made by programs: from keys, or from another spec with some keys changed.
 
-They go through the same stages as a file. Nobody wrote them, so findings have no line or column.
+They are validated like a file. Their findings have no line or column.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from emu.spec.validation import judged, name_files_in_full, spec_of
 
 
 def spec_from_mapping(data: dict[str, Any], *, source: str, folder: Path) -> Spec:
-    """A spec of these keys. Files that traffic entries name lie in `folder`. Raises SpecError."""
+    """A spec of these keys. `folder` has the files that traffic entries name. Raises SpecError."""
     name_files_in_full(data, folder)
     return spec_of(Document(data, Places(Place(0, 0, source))))
 
 
 def with_settings(spec: Spec, settings: Sequence[str]) -> Spec:
-    """A spec with settings as after `--set`; SpecError with all that they make wrong."""
+    """A spec with settings as after `--set`. Raises SpecError with all findings."""
     document = Document(spec.to_mapping(), Places(Place(0, 0, spec.name)))
     for setting in settings:
         command_line.apply(document, setting)
@@ -33,9 +33,9 @@ def with_settings(spec: Spec, settings: Sequence[str]) -> Spec:
 
 
 def changed(spec: Spec, changes: Mapping[str, Any], *, source: str) -> Spec:
-    """The spec with other keys, which a program made up; `source` is the name they go by.
+    """The spec with other keys from a program. `source` is their place in findings.
 
-    Raises SpecError. Findings about these keys do not name them, as nobody wrote them.
+    Raises SpecError. Its findings do not name the keys, which the user has not written.
     """
     document = Document({**spec.to_mapping(), **changes}, Places(Place(0, 0, source)))
     made, findings = judged(document)

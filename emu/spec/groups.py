@@ -1,10 +1,11 @@
-"""Hosts by their place in the fabric, so that traffic follows when the fabric grows.
+"""Groups of hosts by their place in the fabric, so that a pattern adapts to the fabric's size.
 
     all         every host                leaf2[0]     the first host of leaf2
     leaf2       the hosts of that switch  leaf2[1:]    all of them but the first
                                           all[-1]      the last host of all
 
-Counted like Python's slices. A host's own name comes first: one called `all` is that.
+Indices are those of Python's slices. A host's name precedes a group's: if a host is called `all`,
+the word means that host.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ _GROUP = re.compile(r"(?P<name>\w+)(?:\[(?P<first>-?\d+)?(?P<to>:)?(?P<end>-?\d+
 
 
 class Expanded(tuple[str, ...]):
-    """Names of hosts, and the words that stood for them."""
+    """Names of hosts, with the words in the spec that stand for them."""
 
     written: tuple[str, ...]
 
 
 def expanded(words: tuple[str, ...], topology: Topology) -> tuple[str, ...]:
-    """The hosts meant, each once. What means none is left as it is, for a rule to tell."""
+    """The hosts that the words stand for, each once. Unknown words stay, for a rule to report."""
     hosts = Expanded(dict.fromkeys(host for word in words for host in _hosts(word, topology)))
     hosts.written = words
     return hosts

@@ -1,21 +1,20 @@
-"""How much a lossless port must still be able to take in after it has sent a pause.
+"""Headroom: the bytes that a lossless port must still store after it has decided to pause.
 
-    XOFF decided     for a frame that has come and would cross xoff   1 frame
-                 ──▶ a frame of our own may just have begun           1 frame
-                 ──▶ the pause frame itself                           1 pause frame
-                 ──▶ it crosses the cable, what was on its way comes  2 x cable
-                 ──▶ the sender takes its time to obey                response time
-                 ──▶ and finishes the frame it has begun              1 frame
+    the frame that reaches xoff                                   1 frame
+    a frame that the port has just begun to send                  1 frame
+    the pause frame itself                                        1 pause frame
+    the pause frame's way, and the bytes on the cable             2 x cable delay
+    the sender's response                                         response time
+    the frame that the sender has begun                           1 frame
 
-(IEEE 802.1Qbb, annex on buffer requirements.) The response time is the sender's
-`pause_response`; where it has none it obeys at once, and headroom still allows for
-as much as 802.3 31B.3.7 does, like SONiC's headroom tables: on the real clock
-senders are somewhat late.
+(IEEE 802.1Qbb, annex on buffer requirements.) The response time is the sender's `pause_response`.
+A sender without one stops at once. Headroom then still includes the response time that 802.3
+31B.3.7 allows, like SONiC's headroom tables, since senders on the real clock are somewhat late.
 
-That is a bound in bytes on the cable. Whole packets come, of each of which a buffer
-keeps 24 bytes less (preamble, FCS and gap), so that large packets alone fill it to
-within one of them. A cut-through switch decides when a header is there, and needs
-nearly one packet less; headroom does not count on that.
+This is a bound in bytes on the cable. A buffer stores 24 bytes less of each packet (preamble, FCS
+and gap), and only whole packets, so only large packets fill the headroom to within one packet. A
+cut-through switch decides when the header has arrived and needs nearly one packet less; headroom
+does not make use of that.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
 PAUSE_FRAME = 64 + 20
 
 HEADERS = 82
-"""The most bytes that a packet has beside its payload. On InfiniBand: LRH, GRH, BTH, RETH and two
-CRCs. On Ethernet: the headers up to RETH with a VLAN tag, ICRC and FCS, which are as many."""
+"""The most bytes of a packet besides its payload. On InfiniBand: LRH, GRH, BTH, RETH and two CRCs.
+On Ethernet: the headers up to RETH with a VLAN tag, ICRC and FCS. The sum is the same."""
 
 _RESPONSE_QUANTA = {
     1_000_000_000: 2,
@@ -45,11 +44,11 @@ _RESPONSE_QUANTA = {
     200_000_000_000: 453,
     400_000_000_000: 905,
 }
-"""Link rate -> quanta a sender may need before it obeys; faster links take the last."""
+"""Link rate -> longest response time to a pause, in quanta. Faster links have the last value."""
 
 
 def headroom_of(spec: Spec, port: Port) -> int:
-    """Bytes that a switch's port keeps for each lossless priority: as set, or as worked out.
+    """The headroom of a switch's port per lossless priority, in bytes: as given, or computed.
 
     0 without PFC.
     """
@@ -78,7 +77,7 @@ def _response_ps(spec: Spec, sender: Port) -> int | None:
 
 
 def reserved_of(spec: Spec, switch: str) -> int:
-    """Bytes of a switch's buffer that are not in its shared pool."""
+    """The bytes of a switch's buffer that are not in its shared pool."""
     ports = spec.topology.build().ports[switch]
     headroom = sum(
         headroom_of(spec, port) * len(set(pfc.priorities))
@@ -89,14 +88,14 @@ def reserved_of(spec: Spec, switch: str) -> int:
 
 
 def headroom_bytes(*, rate_bps: int, delay_ps: int, response_ps: int, frame_bytes: int) -> int:
-    """Of one port and priority; `delay_ps` of its cable one way, `frame_bytes` of the longest frame
-    with preamble and gap."""
+    """The headroom of one port and priority. `delay_ps` is its cable's one-way delay; `frame_bytes`
+    is the longest frame with preamble and gap."""
     still_coming = -(-(2 * delay_ps + response_ps) * rate_bps // (8 * PS_PER_S))
     return 3 * frame_bytes + PAUSE_FRAME + still_coming
 
 
 def response_quanta(rate_bps: int) -> int:
-    """The response time of the slowest listed rate that is at least `rate_bps`."""
+    """The response time in quanta of the slowest listed rate that is at least `rate_bps`."""
     for rate, quanta in _RESPONSE_QUANTA.items():
         if rate >= rate_bps:
             return quanta

@@ -23,7 +23,7 @@ from emu.spec.recovery import RECOVERIES, Recovery, RecoveryName
 from emu.spec.scale_up import ScaleUp
 
 MTUS = (256, 512, 1024, 2048, 4096)
-"""Path MTUs of InfiniBand and RoCE: bytes of payload in a packet."""
+"""The path MTUs of InfiniBand and RoCE, in bytes of payload."""
 _OVERHEAD = 8 + 14 + 20 + 8 + 12 + 16 + 4 + 4 + 12
 _VLAN_TAG = 4
 
@@ -55,7 +55,7 @@ class Nic(CongestionControlKeys):
     cnp: Cnp = Field(default=Cnp(), description="How a receiver limits its CNPs.")
     recovery: RecoveryName = Field(
         default="go-back-n",
-        description="What is sent again after a loss. "
+        description="What a sender retransmits after a loss. "
         + " ".join(f"{name}: {scheme.resends}." for name, scheme in RECOVERIES.items()),
         json_schema_extra=note(
             why="reliable connections go back to the lost packet", source=references.IBTA
@@ -65,8 +65,8 @@ class Nic(CongestionControlKeys):
         default=0,
         ge=0,
         le=65_536,
-        description="selective-repeat: packets that may overtake another before a NAK says that it "
-        "is missing, or a READ asks for it again; for fabrics whose switches spray packets over "
+        description="selective-repeat: packets that may overtake another before a NAK reports it "
+        "missing, or a READ requests it again; for fabrics whose switches spray packets over "
         "several paths.",
         json_schema_extra=note(
             unit="packets",
@@ -84,7 +84,7 @@ class Nic(CongestionControlKeys):
         default=26,
         ge=0,
         le=63,
-        description="DSCP of RDMA packets; the switches' classes say on which priority it rides. "
+        description="DSCP of RDMA packets; the switches' classes map it to a priority. "
         "Unless given, that of the preset of the host's switch, if it has one: 26, or 3 with "
         "sonic.",
         json_schema_extra=note(
@@ -111,13 +111,13 @@ class Nic(CongestionControlKeys):
         ge=0,
         le=4094,
         description="VID of the VLAN tag on RDMA packets over Ethernet, whose PCP is the priority "
-        "that they ride on; 0 is a priority tag, of no VLAN. No tag unless given. Switches leave "
-        "tags as they are and part no VLANs.",
+        "of the packets; 0 is a priority tag without a VLAN. No tag unless given. Switches leave "
+        "tags as they are and do not separate VLANs.",
         json_schema_extra=note(unit="VLAN ID"),
     )
     ecn: Annotated[bool, BeforeValidator(_switched)] = Field(
         default=True,
-        description="Whether RDMA packets say that they understand ECN; off: they are not marked.",
+        description="Whether RDMA packets are ECN-capable; off: switches do not mark them.",
         json_schema_extra=note(
             why="RoCE NICs send ECN-capable packets; without it a switch drops or pauses instead "
             "of marking",
@@ -128,7 +128,7 @@ class Nic(CongestionControlKeys):
         default=None,
         ge=0,
         le=63,
-        description="DSCP of acknowledgements; that of the data they answer unless given.",
+        description="DSCP of acknowledgements; that of the acknowledged data unless given.",
         json_schema_extra=note(unit="DSCP"),
     )
     pause_response_ps: Annotated[Time | None, AUTO, AUTO_WRITTEN] = Field(
@@ -161,8 +161,8 @@ class Nic(CongestionControlKeys):
         description="Retransmission timer, 4.096 us times 2 to this power.",
         json_schema_extra=note(
             unit="4.096 us times 2 to this power",
-            why="67 ms, what rdma-core's and perftest's programs set; a shorter one gives up on "
-            "queue pairs that are only paused for a while",
+            why="67 ms, the value in rdma-core's and perftest's programs; with a shorter one, "
+            "queue pairs that are only paused for a while give up",
             source=references.RDMA_CORE,
         ),
     )
@@ -175,7 +175,7 @@ class Nic(CongestionControlKeys):
         "nothing can be retransmitted.",
         json_schema_extra=note(
             unit="retries",
-            why="7 is the most that 3 bits can say, and what NCCL asks for",
+            why="7 is the largest value of the field's 3 bits, and NCCL's default",
             source=references.NCCL,
         ),
     )
@@ -183,8 +183,8 @@ class Nic(CongestionControlKeys):
         default=None,
         ge=1,
         le=65_536,
-        description="Packets that a queue pair may have in flight. Unless given: no limit, but "
-        "with selective-repeat as many as its path holds.",
+        description="Packets that a queue pair may have in flight. Unless given: no limit, or "
+        "with selective-repeat the BDP of its path.",
         json_schema_extra=note(unit="packets"),
     )
     sl: Integer = Field(
@@ -201,35 +201,35 @@ class Nic(CongestionControlKeys):
     global_route: Annotated[bool, BeforeValidator(_switched)] = Field(
         default=False,
         description="Whether InfiniBand packets have a global route header, 40 bytes with the "
-        "GIDs of both ends, as those need that leave the subnet.",
+        "GIDs of both ends, which packets to another subnet need.",
         json_schema_extra=note(
-            why="packets inside of one subnet need none", source=references.IBTA
+            why="packets within one subnet do not need it", source=references.IBTA
         ),
     )
 
     @property
     def tag_bytes(self) -> int:
-        """Of each of its frames: a VLAN tag, or none."""
+        """The size of a frame's VLAN tag; 0 without a tag."""
         return 0 if self.vlan is None else _VLAN_TAG
 
     @property
     def largest_frame_bytes(self) -> int:
-        """What its longest data packet keeps a cable busy with, on Ethernet."""
+        """The bytes that its longest data packet occupies on an Ethernet cable."""
         return self.mtu + self.overhead_bytes
 
     @property
     def overhead_bytes(self) -> int:
-        """Of its longest data packet, all but the payload: with a RETH, preamble, FCS and gap."""
+        """The bytes besides payload of its longest data packet: headers, FCS, preamble and gap."""
         return _OVERHEAD + self.tag_bytes
 
     @property
     def recovery_scheme(self) -> Recovery:
-        """What a sender does after a loss."""
+        """The NIC's scheme of loss recovery."""
         return RECOVERIES[self.recovery]
 
     @property
     def has_window_of_path(self) -> bool:
-        """Whether its queue pairs have as many packets in flight as their path holds, no more."""
+        """Whether the window of its queue pairs is the BDP of their path."""
         return self.recovery_scheme.limits_window and self.window is None
 
 
@@ -239,7 +239,7 @@ class HostSpec(Model):
     nic: Nic = Field(default=Nic(), description="The RDMA NIC.")
     path: HostPath | None = Field(
         default=None,
-        description="The path between the NIC and memory; takes no time unless given.",
+        description="The path between the NIC and memory; it adds no delay unless given.",
     )
 
 
@@ -263,7 +263,7 @@ class HostDefaults(HostSpec):
         description="The transport of the traffic: RDMA, or TCP as a baseline: one connection "
         "between the hosts' kernels for each flow, over the RoCE fabric's lossy class or over "
         "IPoIB. TCP needs the real clock.",
-        json_schema_extra=note(why="RDMA is what the fabric is for"),
+        json_schema_extra=note(why="RDMA is the purpose of the fabric"),
     )
     nodes: dict[str, HostSpec] = Field(
         default={},

@@ -1,7 +1,7 @@
-"""`hosts.path:`: the way between a host's NIC and the memory of its messages.
+"""`hosts.path:`: the path between a host's NIC and the memory of its messages.
 
-Defaults are round figures to begin with, no vendor's: a PCIe 5.0 x16 slot carries 63 GB/s
-either way, staged copies are told to cost about a microsecond each.
+The defaults are round figures, not those of a vendor: a PCIe 5.0 x16 slot carries 63 GB/s in each
+direction, and a staged copy takes about a microsecond.
 """
 
 from __future__ import annotations
@@ -23,14 +23,12 @@ class HostPath(Model):
     """The path between NIC and memory. Without it, messages reach memory at once."""
 
     model_config = ConfigDict(
-        json_schema_extra=note(
-            why="a round figure to begin with, no vendor's; measure your own hosts"
-        )
+        json_schema_extra=note(why="a round figure, not that of a vendor; measure your own hosts")
     )
 
     kind: Literal["gpudirect", "host-staged"] = Field(
         description="gpudirect: the NIC reads and writes the messages' memory itself; host-staged: "
-        "each message is copied to host memory before it leaves, and from there when it has come."
+        "each message is copied to host memory before it is sent, and from there after it arrived."
     )
     pcie_bps: Rate = Field(
         default=504_000_000_000,
@@ -41,7 +39,7 @@ class HostPath(Model):
     doorbell_ps: Time = Field(
         default=200 * _NS,
         alias="doorbell",
-        description="Time from posting a message until the NIC has it.",
+        description="Time from posting a message until the NIC has received it.",
     )
     read_ps: Time = Field(
         default=600 * _NS,
@@ -76,8 +74,8 @@ class HostPath(Model):
         default=512 * 1024,
         alias="copy_piece",
         gt=0,
-        description="host-staged: messages are copied in pieces of this size; the first must be "
-        "there before a message leaves.",
+        description="host-staged: messages are copied in pieces of this size; a message is sent "
+        "once its first piece is copied.",
     )
 
     @property
@@ -86,12 +84,12 @@ class HostPath(Model):
 
     @property
     def before_ps(self) -> int:
-        """From posting a message of one piece until it leaves."""
+        """Time from posting a message of one piece until the NIC sends it."""
         return self.doorbell_ps + self.read_ps + self._copy_ps
 
     @property
     def after_ps(self) -> int:
-        """From its last byte in the NIC until it is where it belongs."""
+        """Time from the arrival of its last byte in the NIC until it is in its own memory."""
         return self.write_ps + self._copy_ps
 
     @property
@@ -101,11 +99,11 @@ class HostPath(Model):
     def __str__(self) -> str:
         return (
             f"{self.kind}: a message leaves {write_time(self.before_ps)} after it was posted, "
-            f"is in memory {write_time(self.after_ps)} after it came, "
+            f"is in memory {write_time(self.after_ps)} after it arrived, "
             f"at {write_rate(self.rate_bps)} at most"
         )
 
     @property
     def rate_bps(self) -> int:
-        """What passes between the network and the messages' own memory, either way."""
+        """The rate between the network and the messages' own memory, in each direction."""
         return min(self.pcie_bps, self.copy_rate_bps) if self.is_staged else self.pcie_bps

@@ -1,4 +1,4 @@
-"""How long a switch takes when nothing is queued, for each fabric and speed.
+"""The latency of a switch without queues, for each fabric and speed.
 
     InfiniBand   up to FDR   170 ns    SX6036 (SwitchX-2)
                  EDR          90 ns    SB7800 (Switch-IB 2)
@@ -8,7 +8,7 @@
     Ethernet     any         600 ns    between Spectrum-2 (300 ns) and Trident 3 (from 800 ns);
                                        Trident II has 550 to 650 ns
 
-The speed is that of the switch's fastest port. The figures are what vendors advertise: one packet
+The speed is that of the switch's fastest port. Vendors advertise these figures for one packet
 through an idle switch, from its first bit in to its first bit out. Those for FDR, EDR and HDR are
 well known, but were not compared with a copy of the data sheets.
 """
@@ -31,7 +31,7 @@ _ETHERNET = (
 
 
 def latency_of(framing: Framing, rate_bps: int) -> tuple[int, str]:
-    """Picoseconds through a switch whose fastest port has this rate, and why."""
+    """The latency in picoseconds of a switch whose fastest port has this rate, and its source."""
     if framing is Framing.ETHERNET:
         return _ETHERNET
     for most_bps, latency_ps, reason in _INFINIBAND:

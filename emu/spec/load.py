@@ -1,4 +1,4 @@
-"""A file -> a Spec: its text is read, then goes through all stages (`emu.spec.validation`)."""
+"""A file -> a Spec: reads the text and validates it (`emu.spec.validation`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from emu.spec.validation import name_files_in_full, spec_of
 
 
 def load_spec(path: Path, settings: Sequence[str] = ()) -> Spec:
-    """Reads a spec file. `settings` are `KEY=VALUE` each, as after `--set`.
+    """Reads a spec file. Each of `settings` is a `KEY=VALUE`, as after `--set`.
 
     Raises SpecError with all findings, UsageError when the file cannot be read.
     """
@@ -24,12 +24,12 @@ def load_spec(path: Path, settings: Sequence[str] = ()) -> Spec:
 
 
 def document_of(path: Path, settings: Sequence[str] = ()) -> Document:
-    """The same before it is understood, with the place of each key. Raises the same errors."""
+    """A spec file's data with the place of each key, not yet validated. Raises the same errors."""
     return _document(_text_of(path), str(path), settings)
 
 
 def spec_from_text(text: bytes, *, source: str, settings: Sequence[str] = ()) -> Spec:
-    """The same for text that is already here; `source` is the name it goes by in findings."""
+    """A spec from text. `source` is its name in findings. Raises the same errors."""
     return spec_of(_document(text, source, settings))
 
 
@@ -59,10 +59,10 @@ def _text_of(path: Path) -> bytes:
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     except ValueError as error:
-        raise UsageError(f"{str(path)!r} is no name of a file ({error})") from None
+        raise UsageError(f"{str(path)!r} is not the name of a file ({error})") from None
 
 
 def name_of(source: str) -> str:
-    """What a spec without a name is called: as its file."""
+    """The name of a spec without the key `name`, made from the name of its file."""
     stem = Path(source).name.removesuffix(".yml").removesuffix(".yaml").removesuffix(".emu")
     return re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-_")[:64] or "unnamed"

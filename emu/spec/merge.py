@@ -1,11 +1,11 @@
-"""Inheritance: what is said for all, then for a role, then for one node; and variants.
+"""Inheritance: settings of all nodes, then of a role, then of one node; and variants.
 
-The nearer word wins, key by key: `nodes: {leaf1: {pfc: {xoff: 50KB}}}` changes
-leaf1's xoff and leaves its xon as its role or all switches have it. So it is where keys
-are names or numbers: what is said of a port or a queue adds to what a role or all
-switches say of it, `ports: {spine1: {pfc: {xoff: 50KB}}}`. Anything
-that is not a mapping (a number, a list, `off`) replaces as a whole, and so does a
-mapping of another `kind`, as it has other keys.
+The more specific setting wins, key by key: `nodes: {leaf1: {pfc: {xoff: 50KB}}}` changes leaf1's
+xoff, and its xon stays that of its role or of all switches. The same holds for mappings whose keys
+are names or numbers: a node's settings of a port or a queue,
+`ports: {spine1: {pfc: {xoff: 50KB}}}`, add to those of its role or of all switches. A value that is
+not a mapping (a number, a list, `off`) is replaced as a whole. So is a mapping of another `kind`,
+because it has other keys.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ M = TypeVar("M", bound=Model)
 
 
 def inherit(base: M, nearer: Model) -> M:
-    """`base` with the keys that were given in `nearer`; keys `base` does not know are left out."""
+    """`base` with the keys that are given in `nearer`, except keys that `base` does not have."""
     given = nearer.model_fields_set & set(type(base).model_fields)
     changes = {key: _inherited(getattr(base, key), getattr(nearer, key)) for key in given}
     return base.model_copy(update=changes)
@@ -35,7 +35,7 @@ def _inherited(base: object, nearer: object) -> object:
 
 
 def overlay(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for a spec's mappings before they are understood: `base` with `changes`."""
+    """`base` with `changes`, for a spec's data that is not yet validated."""
     merged = dict(base)
     for key, value in changes.items():
         under = merged.get(key)

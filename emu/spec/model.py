@@ -1,8 +1,8 @@
-"""The spec as the rest of the emulator sees it: everything to import, in one place.
+"""The names that the rest of the emulator imports for specs.
 
 spec = load_spec(Path("topologies/incast.emu.yml"), ["slowdown=1000"])
 spec.topology.build()      the graph of hosts, switches and cables
-spec.switch("leaf1")       a switch as it is when all, its role and itself have spoken
+spec.switch("leaf1")       a switch with the settings of all, of its role and of itself
 spec.workload()            the graph of operations
 spec.variants()            the specs that `compare:` names
 spec_from_json(spec.to_json()) == spec

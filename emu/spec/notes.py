@@ -1,11 +1,11 @@
-"""What a key of a spec has beside its meaning: its unit, why its default is what it is, its source.
+"""Notes of a key besides its meaning: its unit, the reason for its default, and the source.
 
     kmin: Size = Field(default=..., description="Depth up to which ...",
                        json_schema_extra=note(why="...", source=references.HPCC_NS3))
 
-This is the only place of such facts. The JSON schema has them, so do the hints of editors
-(`markdownDescription`), `emu explain` and docs/reference. A note of a whole section
-(`model_config`) holds for each of its keys that has no reason of its own.
+The notes are written only here. The JSON schema, the hints of editors (`markdownDescription`),
+`emu explain` and docs/reference take them from here. A note of a whole section (`model_config`)
+holds for each of its keys without a reason of its own.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ def note(*, unit: str = "", why: str = "", source: str = "") -> JsonDict:
 
 
 def facts(node: Mapping[str, Any]) -> Iterator[str]:
-    """What the schema of a key says of it, a paragraph each: meaning, unit, values, default,
-    source."""
+    """The paragraphs about a key from its schema: meaning, unit, values, default, source."""
     yield node["description"]
     if UNIT in node:
         yield f"Unit: {node[UNIT]}."
@@ -40,7 +39,7 @@ def facts(node: Mapping[str, Any]) -> Iterator[str]:
 
 
 def values_of(node: Mapping[str, Any]) -> str:
-    """What may be written there: words, a range, or examples; empty where the type says it all."""
+    """The allowed values: words, a range, or examples. Empty if the type is enough."""
     if "enum" in node:
         return ", ".join(map(written, node["enum"]))
     bounds = [f"{word} {node[key]}" for key, word in _BOUNDS.items() if key in node]
@@ -51,14 +50,14 @@ def values_of(node: Mapping[str, Any]) -> str:
 
 
 def default_of(node: Mapping[str, Any]) -> str:
-    """The default with its reason; empty where there is none."""
+    """The default with its reason; empty without a default."""
     if "default" not in node:
         return ""
     return written(node["default"]) + (f": {node[WHY]}" if WHY in node else "")
 
 
 def written(value: Any) -> str:
-    """A value as a spec has it on one line; long lists are cut short."""
+    """A value as a spec writes it on one line. Long lists are shortened."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return (
         text if len(text) <= _LONGEST else f"{text[:_LONGEST].rpartition(', ')[0]}, ...{text[-1]}"

@@ -1,8 +1,8 @@
-"""When which cables are down, and where packets go then: known before a run begins.
+"""The times at which cables are down, and the routes meanwhile. Both are known before a run begins.
 
-A lost link is known to a switch when the network has converged, its `convergence`
-after the loss; until then it sends packets into nothing. The same holds for a link
-that comes back: until then it carries none.
+A switch reacts to a lost link its `convergence` after the loss. Until then it forwards packets to
+the lost link, where they are dropped. Likewise it uses a link that came back only after its
+`convergence`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from emu.spec.scenario import Spec
 from topologies.graph import Cable, Port, Topology
 
 MAX_HINTED_PORTS = 255
-"""A transit tag has one byte for the port (switch.h)."""
+"""The largest port number that fits into the one byte of a transit tag (switch.h)."""
 
 Hops = dict[str, tuple[Port, ...]]
 """Host -> the ports on a shortest path to it."""
@@ -26,16 +26,16 @@ Hops = dict[str, tuple[Port, ...]]
 
 @dataclass(frozen=True)
 class Rerouting:
-    """From `at_ps` on, a switch forwards otherwise: to these hosts, as far as they changed."""
+    """A change of a switch's routes at `at_ps`."""
 
     at_ps: int
     switch: str
     changes: Hops
-    """Host -> its next hops; none: it cannot be reached any more."""
+    """Host -> its new next hops, for hosts whose routes change. No next hops: unreachable."""
 
 
 def reroutings(spec: Spec) -> list[Rerouting]:
-    """Every change of a switch's routes, in order of time."""
+    """All changes of switches' routes, in order of time."""
     before = topology = spec.topology.build()
     found = []
     for at_ps, down in outages(spec):
@@ -50,19 +50,19 @@ def reroutings(spec: Spec) -> list[Rerouting]:
 
 
 def slowest_convergence_ps(spec: Spec) -> int:
-    """How long after a link has changed every switch forwards by what is left."""
+    """The longest `convergence` of all switches."""
     switches = spec.topology.build().switch
     return max(spec.switch(name).routing.convergence_ps for name in switches)
 
 
 def is_hinted(spec: Spec, switch: str, changes: Sequence[Rerouting]) -> bool:
-    """Whether the shim chooses the next hop where Open vSwitch forwards: what that cannot do
-    by itself, or not at the exact time. `changes` are those of the switch."""
+    """Whether the core chooses the next hop although Open vSwitch forwards: Open vSwitch cannot
+    route this way, or not at the exact time. `changes` are those of the switch."""
     return bool(changes) or spec.switch(switch).routing.kind not in OPENFLOW_KINDS
 
 
 def outages(spec: Spec) -> list[tuple[int, frozenset[Cable]]]:
-    """The moments at which a link is lost or comes back, and what is down from then on."""
+    """The times at which a link is lost or comes back, each with the cables then down."""
     topology = spec.topology.build()
     edges: list[tuple[int, int, Cable]] = []
     for fault in spec.faults:
@@ -79,7 +79,7 @@ def lost_links(fault: Fault, spec: Spec, topology: Topology) -> Sequence[Port]:
 
 
 def times_down(fault: Fault, time_limit_ps: int) -> Iterator[tuple[int, int]]:
-    """From when to when the fault keeps its links down, until the end of the run."""
+    """The intervals in which the fault keeps its links down, up to the end of the run."""
     end_ps = time_limit_ps if fault.end_ps is None else min(fault.end_ps, time_limit_ps)
     if isinstance(fault.what, LostLinks):
         yield from fault.what.times_down(fault.at_ps, end_ps)
@@ -99,7 +99,7 @@ def _degraded(cables: tuple[Cable, ...], topology: Topology) -> Topology:
 
 
 def degraded(topology: Topology, down: frozenset[Cable]) -> Topology:
-    """The fabric without the cables that are down; all else keeps its names and numbers."""
+    """The fabric without the cables that are down. Nodes and ports keep their names and numbers."""
     if not down:
         return topology
     up = tuple(cable for cable in topology.cables if cable not in down)
@@ -107,7 +107,7 @@ def degraded(topology: Topology, down: frozenset[Cable]) -> Topology:
 
 
 def changed_hops(before: Hops, after: Hops) -> Hops:
-    """A switch's next hops to those hosts to which they are others now; none: unreachable."""
+    """A switch's new next hops to each host whose next hops changed. None: unreachable."""
     return {
         host: after.get(host, ())
         for host in before | after

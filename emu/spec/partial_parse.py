@@ -1,8 +1,8 @@
-"""As much of a spec as can be understood, so that one mistake does not hide the next.
+"""Parses the valid part of a spec, so that one mistake does not hide the next.
 
-What pydantic refuses is left out and the rest tried again, until it is a Spec;
-the smallest topology stands in for one that cannot be read. The result is good
-for finding contradictions in what was understood, and for nothing else.
+The keys that pydantic refuses are left out and the rest is parsed again, until it is a Spec. The
+smallest topology replaces one that is invalid. The result only serves to find contradictions in
+the valid part.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Kept:
 
     data: dict[str, Any]
     entries: dict[KeyPath, list[int]] = field(default_factory=dict)
-    """For each list, by its path in the copy: the numbers its entries had before."""
+    """Path of a list in the copy -> the index of each of its entries in the original list."""
 
     def written(self, path: KeyPath) -> KeyPath:
-        """Where a key of the copy was in the data: numbers of entries as they were written."""
+        """The path in the original data of a key of the copy."""
         original: KeyPath = ()
         for depth, step in enumerate(path):
             entries = self.entries.get(path[:depth])
@@ -42,7 +42,7 @@ class Kept:
         return original
 
     def has(self, path: KeyPath) -> bool:
-        """Whether there is such a key in the copy."""
+        """Whether the copy has the key."""
         inside: Any = self.data
         for step in path:
             try:
@@ -54,20 +54,20 @@ class Kept:
 
 @dataclass(frozen=True)
 class Understood:
-    """A spec, and what was left out of it and why."""
+    """The valid part of a spec, and the findings about the rest."""
 
     spec: Spec
     findings: list[Diagnostic]
     kept: Kept
 
     def as_written(self, finding: Diagnostic) -> Diagnostic:
-        """A finding in `spec` as one in the data it was understood from."""
+        """A finding about `spec`, with the paths of the original data."""
         about = tuple(self.kept.written(path) for path in finding.about)
         return replace(finding, path=self.kept.written(finding.path), about=about)
 
 
 def understand(data: dict[str, Any]) -> Understood:
-    """Always makes a spec; it is all of `data` if there are no findings."""
+    """Parses `data`. Without findings the spec is complete."""
     kept = Kept(data)
     try:
         return Understood(Spec.model_validate(data), [], kept)
@@ -79,18 +79,18 @@ def understand(data: dict[str, Any]) -> Understood:
         try:
             return Understood(Spec.model_validate(_STAND_IN | kept.data), findings, kept)
         except ValidationError as error:
-            # Grows every time: what it names is in `kept`, where nothing refused is left.
+            # Grows each time: the error names keys in `kept`, which has no refused keys.
             refused |= _to_leave_out(reworded(error), kept)
 
 
 def _to_leave_out(findings: Iterable[Diagnostic], kept: Kept) -> set[KeyPath]:
-    """The keys found wrong; what a key is missing from, unless that is the spec itself."""
+    """The invalid keys, and the mappings that lack a key, except for the whole spec."""
     wrong = {f.path if kept.has(f.path) else f.path[:-1] for f in findings if not _absent(f, kept)}
     return {kept.written(path) for path in wrong}
 
 
 def _absent(finding: Diagnostic, kept: Kept) -> bool:
-    """Whether it is a whole section that is missing."""
+    """Whether the finding is about a missing section."""
     return len(finding.path) == 1 and not kept.has(finding.path)
 
 

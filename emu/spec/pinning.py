@@ -1,4 +1,4 @@
-"""`routing: {kind: pinned}`: the way of each named flow, switch by switch."""
+"""`routing: {kind: pinned}`: the path of each named flow, switch by switch."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from topologies.graph import Port, Topology
 from traffic.graph import Flow
 
 SourcePorts = Callable[[Iterable[Flow]], Mapping[str, int]]
-"""The UDP source ports of all flows, which NICs choose; see `emu/bindings/source_ports.py`."""
+"""Returns the UDP source port of each flow, as its NIC chooses it (`emu.bindings.source_ports`)."""
 
 
 @dataclass(frozen=True)
 class Pin:
-    """At a switch, packets of a flow leave by this port."""
+    """The port of a switch by which the packets of a flow leave."""
 
     src: str
     dst: str
@@ -24,7 +24,7 @@ class Pin:
 
 
 def pins_of(spec: Spec, switch: str, source_ports: SourcePorts) -> list[Pin]:
-    """The flows that are pinned at a switch where they could take several ways."""
+    """The pins of a switch: one for each pinned flow that has several next hops there."""
     routing = spec.switch(switch).routing
     if routing.kind != "pinned":
         return []
@@ -50,7 +50,10 @@ def lies_between(topology: Topology, src: str, via: str, dst: str) -> bool:
 
 
 def _port_towards(topology: Topology, switch: str, via: str, dst: str) -> Port | None:
-    """The next hop to `dst` that does not miss `via`; None where there is no choice left."""
+    """The first next hop to `dst` on a shortest path over `via`.
+
+    None: there is a single next hop, or no such path.
+    """
     hops = topology.hops(switch, dst)
     if len(hops) < 2:
         return None

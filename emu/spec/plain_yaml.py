@@ -1,9 +1,9 @@
-"""YAML text -> ruamel's nodes, by libyaml, many times as fast as ruamel's parser in Python.
+"""YAML text -> ruamel's nodes, by libyaml, which is many times as fast as ruamel's own parser.
 
-This takes the plain YAML of most specs. What is rare or wrong is left to ruamel's own parser, which
-knows YAML 1.2 and whose errors `emu.spec.document` reports: tags, anchors, aliases, keys without a
-value, blocks of text, directives, several documents, more nesting than any spec has, and any text
-that libyaml cannot parse.
+This module parses the plain YAML of most specs. It leaves unusual and invalid text to ruamel's own
+parser, which supports YAML 1.2 and whose errors `emu.spec.document` reports: tags, anchors,
+aliases, keys without a value, blocks of text, directives, several documents, more nesting than any
+spec has, and any text that libyaml cannot parse.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ within the text has no width to ruamel."""
 
 
 class _Unusual(Exception):
-    """Something that ruamel's parser is to look at."""
+    """The text needs ruamel's parser."""
 
 
 def plain_nodes(text: str, max_nodes: int) -> Node | None:
-    """The text's root, or None where the text is unusual, empty or wrong, or has more nodes."""
+    """The root node; None if the text is unusual, empty or invalid, or has too many nodes."""
     if _READ_OTHERWISE.search(text):
         return None
     try:
@@ -95,8 +95,8 @@ class _Composer:
 
 
 def _scalar(event: ScalarEvent) -> ScalarNode:
-    """Plain text has the style None in ruamel's nodes. Where a value is missing, libyaml and ruamel
-    give its place as different ones."""
+    """Plain text has the style None in ruamel's nodes. The two parsers place a missing value
+    differently."""
     missing = not event.value and event.implicit[0]
     if missing or event.style in _BLOCKS:
         raise _Unusual
@@ -105,7 +105,7 @@ def _scalar(event: ScalarEvent) -> ScalarNode:
 
 
 def _tag_of(plain: str) -> Tag:
-    """What plain text is in YAML 1.2: a number, a boolean, null or text."""
+    """The tag of plain text in YAML 1.2: a number, a boolean, null or text."""
     for tag, pattern in _RESOLVERS.get(plain[:1], ()):
         if pattern.match(plain):
             return tag
@@ -113,7 +113,7 @@ def _tag_of(plain: str) -> Tag:
 
 
 def _resolvers() -> dict[str, list[tuple[Tag, LazyEval]]]:
-    """First character -> what a text that begins with it can be."""
+    """First character -> the types that a text with this first character can have."""
     table: dict[str, list[tuple[Tag, LazyEval]]] = {}
     for versions, tag, pattern, first in implicit_resolvers:
         for char in first if (1, 2) in versions else ():

@@ -1,9 +1,9 @@
 """Switches as operators configure them for RoCE, by name: `switches: {preset: nvidia}`.
 
-A preset is a layer like any other, below the keys beside it: `{preset: nvidia,
-ecn: {kmax: 800KB}}` changes one of them. A role's or a switch's preset stands in place of
-that of all: half of each is nobody's switch. Sizes are bytes of real switches with
-buffers of tens of megabytes. What each of them is: `PRESET_NOTES`.
+A preset is a layer below the keys beside it: `{preset: nvidia, ecn: {kmax: 800KB}}` changes one of
+its values. The preset of a role or a switch replaces that of all switches; the two are not mixed.
+Sizes are those of real switches with buffers of tens of megabytes. `PRESET_NOTES` describes each
+preset.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ PRESET_NOTES = {
         references.CISCO_BLUEPRINT,
     ),
     "dctcp": (
-        "Marks as DCTCP wants them: every packet from one depth K on. K is 300 KB, which HPCC's "
-        "authors take for links of 100 Gbit/s (30 KB for each 10 Gbit/s).",
+        "Marks as DCTCP requires: every packet from one depth K on. K is 300 KB, the value of "
+        "HPCC's authors for links of 100 Gbit/s (30 KB for each 10 Gbit/s).",
         references.HPCC_NS3,
     ),
 }
-"""Of each preset: what it is, and its public source."""
+"""A description of each preset, and its public source."""
 
 _ALPHA_1 = SizeOrAlpha(alpha_1024=1024)
-"""Dynamic thresholds, as they all have them; SONiC's dynamic_th 0."""
+"""The dynamic threshold of all presets; SONiC's dynamic_th 0."""
 
 DSCPS = {"nvidia": (26, 48), "sonic": (3, 48), "cisco": (26, 48)}
-"""DSCP of RDMA packets and of CNPs that hosts at such a switch have unless they name one: each is
-on the priority that the switch keeps for it."""
+"""The default DSCPs of RDMA packets and of CNPs for hosts at a switch with the preset. The preset
+maps each to the priority for such packets."""
 
 PRESETS = {
     "nvidia": SwitchSpec(

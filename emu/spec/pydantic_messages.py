@@ -72,12 +72,13 @@ _WORDS: dict[str, Callable[[ErrorDetails], str]] = {
 
 
 _TAGS = {"topology": 1, "traffic": 2}
-"""Where pydantic puts a union's tag: `topology.leaf-spine.spines`, `traffic.0.incast.size`."""
+"""The place of a union's tag in pydantic's paths: `topology.leaf-spine.spines`,
+`traffic.0.incast.size`."""
 
 
 _MOST_HINTS = 100
-"""Unknown keys that are told which key was meant, or which there are: looking for it takes time,
-and who has so many has given another file."""
+"""The most unknown keys with a hint at a known key. The search for it takes time, and a file with
+so many unknown keys is probably not a spec."""
 
 
 def reworded(error: ValidationError) -> Iterator[Diagnostic]:
@@ -92,7 +93,7 @@ def reworded(error: ValidationError) -> Iterator[Diagnostic]:
 
 
 def _only_follows(error: ErrorDetails) -> bool:
-    """A list also counts as too short when its entries were there but refused."""
+    """Whether the list is only too short because entries of it were refused."""
     return error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]
 
 
@@ -107,7 +108,7 @@ def _finding(error: ErrorDetails) -> Diagnostic:
 
 
 def _unknown_key(path: KeyPath, loc: KeyPath) -> Diagnostic:
-    """Casts doubt on the key that was probably meant."""
+    """The finding for an unknown key. It makes the key that was probably meant doubtful."""
     known = known_keys(loc[:-1])
     near = nearest(str(path[-1]), known)
     if near:
@@ -118,7 +119,7 @@ def _unknown_key(path: KeyPath, loc: KeyPath) -> Diagnostic:
 
 
 def _path(error: ErrorDetails) -> KeyPath:
-    """The key an error is about, without what pydantic adds: a union's tag, `[key]`."""
+    """The path of an error's key, without the tag of a union and `[key]`, which pydantic adds."""
     path = tuple(step for step in error["loc"] if step != "[key]")
     tag = _TAGS.get(str(path[0])) if path else None
     if tag is not None:
@@ -149,7 +150,7 @@ def _inside(node: dict[str, Any], step: str | int) -> dict[str, Any]:
 
 
 def _resolved(node: dict[str, Any]) -> dict[str, Any]:
-    """The schema a reference stands for; of `a mapping or off`, the mapping."""
+    """The schema behind a reference; for `a mapping or off`, that of the mapping."""
     if "anyOf" in node:
         node = node["anyOf"][0]
     if "$ref" in node:

@@ -1,13 +1,12 @@
-"""The types of values in a spec: friendly text outside, integers inside, and back again.
+"""The types of values in a spec: readable text in the file, integers in the program.
 
     rate: 100Gbit   int, bits/s          size: 96KB        int, bytes
     rate: 4x NDR    int, bits/s
     delay: 500ns    int, picoseconds     pmax: 20%, 1/256  float, 0..1
     length: 5m      int, picoseconds     from: h2-h8       tuple of host names
 
-A number without a unit is taken for bytes where a size is meant and refused where
-a rate or a time is, as nobody could say which unit was in mind. What is written
-by `to_json` is read again by the same types, exactly.
+A size without a unit is in bytes. A rate or a time without a unit is an error, since its unit
+would be a guess. The same types read the text of `to_json` without loss.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from emu.spec.notes import note
 from emu.spec.numbers import leading_zero
 
 MAX_HOSTS = 1024
-"""More hosts than this in one fabric are refused: addresses, LIDs and patience run out."""
+"""The most hosts of a fabric; addresses and LIDs do not suffice for more."""
 
 LARGEST_SIZE = 2**40
 """Bytes."""
@@ -65,14 +64,14 @@ def _rate(value: object) -> int:
     slowest, fastest = _RATE_LIMITS
     if not slowest <= bps <= fastest:
         raise ValueError(
-            f"{value!r} is outside what is emulated, "
+            f"{value!r} is out of the emulated range, "
             f"{units.write_rate(slowest)} to {units.write_rate(fastest)}"
         )
     return bps
 
 
 def _write_rate(bps: int) -> str:
-    """By name where the width would be lost without."""
+    """An InfiniBand rate's name, which has its width, or the rate in bits per second."""
     named = write_ib_rate(bps) if width_of(bps) != width_of(int(bps)) else None
     return named or units.write_rate(bps)
 
@@ -99,13 +98,13 @@ def _size(value: object) -> int:
 
 @dataclass(frozen=True)
 class SizeOrAlpha:
-    """One of the two. Of alpha, how many 1024ths."""
+    """A threshold in bytes, or an alpha in 1024ths; the other is 0."""
 
     size_bytes: int = 0
     alpha_1024: int = 0
 
     def __str__(self) -> str:
-        """As it is written in a spec."""
+        """The text in a spec."""
         return units.write_size(self.size_bytes) if self.size_bytes else f"alpha {self.alpha:g}"
 
     @property
@@ -122,22 +121,22 @@ def _threshold(value: object) -> SizeOrAlpha:
     if match is None:
         size = _size(value)
         if not 0 < size < 2**32:
-            raise ValueError(f"{value} is no threshold; write it like 96KB or alpha 1/8")
+            raise ValueError(f"{value} is not a threshold; write it like 96KB or alpha 1/8")
         return SizeOrAlpha(size_bytes=size)
     try:
         alpha_1024 = round(float(match[1]) / int(match[2] or 1) * 1024)
     except ValueError:
         alpha_1024 = 0
     if not 1 <= alpha_1024 <= 256 * 1024:
-        raise ValueError(f"{value} is outside of what is emulated, alpha 1/1024 to alpha 256")
+        raise ValueError(f"{value} is out of the emulated range, alpha 1/1024 to alpha 256")
     return SizeOrAlpha(alpha_1024=alpha_1024)
 
 
 def _fraction(value: object) -> float:
-    """`20%`, `1/256` or `0.2`."""
+    """The value of `20%`, `1/256` or `0.2`."""
     if isinstance(value, float) or type(value) is int:
         if 1 < value <= 100:
-            raise ValueError(f"{value:g} is more than the whole, 1 (did you mean '{value:g}%'?)")
+            raise ValueError(f"{value:g} is more than 1 (did you mean '{value:g}%'?)")
         return float(value)
     match = re.fullmatch(r"([0-9.]+)\s*(%|/\s*[0-9]+)?", value) if isinstance(value, str) else None
     try:
@@ -170,7 +169,7 @@ def _range(text: str) -> Iterator[str]:
         return
     first, last = int(match[2]), int(match[4])
     if first > last:
-        raise ValueError(f"{text!r} is an empty range: it counts down")
+        raise ValueError(f"{text!r} is an empty range: its last number is below its first")
     if last - first >= MAX_HOSTS:
         raise ValueError(f"{text!r} is more than {MAX_HOSTS} hosts, the most there can be")
     yield from (f"{match[1]}{number}" for number in range(first, last + 1))
@@ -191,7 +190,7 @@ def _one_or_more(value: object) -> object:
 
 
 def _off(value: object) -> object:
-    """`off` is text in YAML 1.2 and false in YAML 1.1; both mean that there is none of it."""
+    """None for `off`, which is text in YAML 1.2 and false in YAML 1.1; {} for `on`."""
     word = value.lower() if isinstance(value, str) else value
     if word is False or word in _NO:
         return None
@@ -199,7 +198,7 @@ def _off(value: object) -> object:
 
 
 _YES, _NO = ("on", "yes", "true"), ("off", "no", "false")
-"""What YAML 1.1 has for true and false; 1.2 has them as text."""
+"""The words for true and false in YAML 1.1; in YAML 1.2 they are text."""
 
 
 def _auto(value: object) -> object:
@@ -213,25 +212,25 @@ def _not_none(value: object) -> object:
 
 
 def number_key(value: object) -> object:
-    """The key of a mapping as the number it is; keys are text in JSON."""
+    """The number that a mapping's key stands for; in JSON keys are text."""
     if isinstance(value, str) and re.fullmatch("0[0-9]{1,9}", value):
         raise ValueError(leading_zero(value))
     return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
 
 
 def as_slowdown(value: Any) -> Any:
-    """`auto`, or how many times slower. Raises ValueError."""
+    """`auto`, or the slowdown factor. Raises ValueError for anything else."""
     if value == "auto" or (type(value) in (int, float) and 1 <= value <= 1_000_000):
         return value
     raise ValueError(f"{_shown(value)} is neither auto nor a number from 1 to 1000000")
 
 
 def named_like(pattern: str, rule: str) -> AfterValidator:
-    """Annotates a name: text that matches `pattern`, which `rule` puts into words."""
+    """Annotates a name that must match `pattern`. `rule` describes the pattern in errors."""
 
     def checked(name: str) -> str:
         if re.fullmatch(pattern, name) is None:
-            raise ValueError(f"{name!r:.40} cannot be a name here: it takes {rule}")
+            raise ValueError(f"{name!r:.40} is not a valid name here; use {rule}")
         return name
 
     return AfterValidator(checked)
@@ -245,7 +244,7 @@ Integer = Annotated[int, Strict()]
 
 Rate = Annotated[
     int,
-    PlainValidator(_rate),  # the type's own would make an IbRate a plain int
+    PlainValidator(_rate),  # pydantic would turn an IbRate into an int
     PlainSerializer(_write_rate),
     _text_schema("bits per second", "100Gbit", "25Gbit", "40Mbit", "4x NDR"),
 ]
@@ -308,7 +307,7 @@ Hosts = Annotated[
         }
     ),
 ]
-"""Host names, ranges expanded; groups (see `groups`) are, when the topology is known."""
+"""Host names with ranges expanded. Groups (see `groups`) are expanded with the topology."""
 
 PortNames = Annotated[
     tuple[str, ...],
@@ -326,7 +325,7 @@ PortNames = Annotated[
 Priority = Annotated[int, Strict(), Field(ge=0, le=7)]
 
 PriorityKey = Annotated[int, BeforeValidator(number_key), Field(ge=0, le=7)]
-"""A priority as the key of a mapping, which is text in JSON."""
+"""A priority as a mapping's key, which is text in JSON."""
 
 Threshold = Annotated[
     SizeOrAlpha,
@@ -340,7 +339,7 @@ Threshold = Annotated[
         }
     ),
 ]
-"""Bytes of a buffer, or `alpha` times what is free of its shared pool."""
+"""Bytes of a buffer, or `alpha` times the free part of its shared pool."""
 
 Slowdown = Annotated[
     Literal["auto"] | float,
@@ -350,7 +349,7 @@ Slowdown = Annotated[
 
 
 class _OffSchema:
-    """The schema of a mapping, or of the words instead of it."""
+    """The schema of a mapping, or of the words that replace it."""
 
     def __get_pydantic_json_schema__(
         self, core: CoreSchema, handler: GetJsonSchemaHandler
@@ -366,6 +365,6 @@ OFF_SCHEMA = _OffSchema()
 OFF_WRITTEN = WrapSerializer(lambda value, write: "off" if value is None else write(value))
 
 AUTO = BeforeValidator(_auto)
-"""Annotates an optional value that the emulator works out when it is `auto`."""
+"""Annotates an optional value that the emulator computes when it is `auto`."""
 
 AUTO_WRITTEN = WrapSerializer(lambda value, write: "auto" if value is None else write(value))

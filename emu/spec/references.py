@@ -1,4 +1,4 @@
-"""Where the figures in specs and counters come from: public documents, each named once."""
+"""The public documents that are sources of figures in specs and counters, each named once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `routing:` key of switches: which of several equal paths a packet takes."""
+"""The `routing:` key of switches: the choice among several equal paths."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from emu.spec.notes import note
 from emu.spec.quantities import Integer, Time
 
 PACKET_KINDS = ("spray", "adaptive")
-"""Kinds that decide packet by packet, from nothing that is in the packet."""
+"""The kinds that choose a path for each packet, independent of its headers."""
 OPENFLOW_KINDS = ("ecmp", "pinned")
-"""Kinds that Open vSwitch can carry out by itself."""
+"""The kinds that Open vSwitch supports by itself."""
 
 
 class Routing(Model):
-    """How a switch chooses among equal next hops, and how soon it reacts to lost links."""
+    """A switch's choice among equal next hops, and its reaction to lost links."""
 
     kind: Literal["ecmp", "ecmp-qp", "pinned", "flowlet", "spray", "adaptive"] = Field(
         default="ecmp",
@@ -55,14 +55,14 @@ class Routing(Model):
     sls: tuple[Annotated[Integer, Field(ge=0, le=15)], ...] | None = Field(
         default=None,
         min_length=1,
-        description="spray, adaptive: on InfiniBand, service levels whose packets are treated so; "
-        "others go as the subnet manager says. All of them unless given.",
+        description="spray, adaptive: on InfiniBand, the service levels whose packets are routed "
+        "this way; others follow the subnet manager's tables. All service levels unless given.",
         json_schema_extra=note(unit="service levels"),
     )
     paths: dict[str, str] = Field(
         default={},
-        description="pinned: name of a flow -> a switch that it takes its way over, e.g. "
-        "{elephants.h1-h5: spine2}. Its acknowledgements come back by ecmp.",
+        description="pinned: name of a flow -> a switch on its path, e.g. "
+        "{elephants.h1-h5: spine2}. Its acknowledgements return by ecmp.",
     )
     convergence_ps: Time = Field(
         default=100_000_000,
@@ -75,9 +75,9 @@ class Routing(Model):
     )
 
     def balances(self, sl: int) -> bool:
-        """Whether packets of a service level are sent each by itself."""
+        """Whether the switch chooses a path for each packet of a service level."""
         return self.kind in PACKET_KINDS and (self.sls is None or sl in self.sls)
 
     def seed_of(self, spec_seed: int) -> int:
-        """Of the hashes, for all switches."""
+        """The seed from which every switch derives that of its hashes."""
         return spec_seed if self.seed is None else self.seed

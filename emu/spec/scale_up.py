@@ -11,11 +11,11 @@ from emu.spec.quantities import Rate, Size, Time
 
 
 class ScaleUp(Model):
-    """A switch in every server, to which each of its GPUs has a link (NVLink, NVSwitch).
+    """A switch in every server with a link to each of its GPUs (NVLink, NVSwitch).
 
-    Made of the same parts as an InfiniBand fabric: credits, packets of up to 4096 bytes,
-    cut-through. Unless told otherwise a GPU has what NVIDIA says of fourth-generation NVLink,
-    450 GB/s each way.
+    The switch is modelled like one of an InfiniBand fabric: credits, packets of up to 4096 bytes,
+    cut-through. The default rate of a GPU is NVIDIA's figure for fourth-generation NVLink, 450 GB/s
+    in each direction.
     """
 
     rate_bps: Rate = Field(
@@ -46,10 +46,10 @@ class ScaleUp(Model):
         alias="buffer",
         ge=8192,
         le=131_072,
-        description="Receive buffer of a port, which is the credit of the other end. A GPU sends "
-        "at most this much in a round trip.",
+        description="Receive buffer of a port, which limits the credits of the other end. A GPU "
+        "sends at most this much in a round trip.",
         json_schema_extra=note(
-            why="the most that InfiniBand's credits can tell, 2048 blocks of 64 bytes",
+            why="the most that InfiniBand's credits can advertise, 2048 blocks of 64 bytes",
             source=references.IBTA,
         ),
     )

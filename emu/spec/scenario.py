@@ -1,4 +1,4 @@
-"""A whole spec: fabric, hosts, workload, and what to look at and to check."""
+"""A whole spec: fabric, hosts, workload, captures and checks."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ from traffic.graph import Flow, OperationGraph, together
 SpecName = Annotated[
     str, named_like("[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", "up to 64 letters, digits, -, _ and .")
 ]
-"""Files and folders of a run are called by it."""
+"""The name of a spec, which is also that of its output files and folders."""
 
 Changes = Annotated[
     dict[str, Any],
     BeforeValidator(lambda value: {} if value is None else value),
     WithJsonSchema({"type": ["object", "null"]}),
 ]
-"""What a variant has different; nothing at all is also an answer."""
+"""The keys that differ in a variant; an empty value means none."""
 
 
 class Spec(Model):
@@ -58,7 +58,8 @@ class Spec(Model):
 
     name: SpecName = Field(description="Name of the scenario; the file's own name unless given.")
     about: About | None = Field(
-        default=None, description="What the spec is there to show, for pages that list results."
+        default=None,
+        description="The result that the spec demonstrates, for pages that list results.",
     )
     fabric: FabricName = Field(
         default="roce",
@@ -67,8 +68,8 @@ class Spec(Model):
     )
     plane: Literal["auto", "ovs", "shim"] = Field(
         default="auto",
-        description="What forwards: Open vSwitch or the emulator's own switches (always on "
-        "InfiniBand). auto takes ovs for roce and shim for ib.",
+        description="The software that forwards packets: Open vSwitch or the emulator's own "
+        "switches (always on InfiniBand). auto is ovs for roce and shim for ib.",
         json_schema_extra=note(
             why="Open vSwitch forwards where it can, as it is what a real Linux switch would use"
         ),
@@ -82,12 +83,11 @@ class Spec(Model):
     )
     slowdown: Slowdown = Field(
         default="auto",
-        description="How many times slower than real the fabric runs; auto takes the least that "
-        "this machine can honour.",
+        description="How many times slower than real the fabric runs; auto is the least slowdown "
+        "that this machine sustains.",
         json_schema_extra=note(
             unit="times slower",
-            why="what a machine can keep up with depends on the machine, so the machine is "
-            "measured",
+            why="the least slowdown depends on the machine, so the machine is measured",
         ),
     )
     payload: Literal["real", "elided"] = Field(
@@ -122,9 +122,11 @@ class Spec(Model):
     subnet: SubnetSpec = Field(
         default=SubnetSpec(), description="Settings of the InfiniBand subnet manager."
     )
-    traffic: tuple[TrafficSpec, ...] = Field(default=(), description="Who sends how much to whom.")
+    traffic: tuple[TrafficSpec, ...] = Field(
+        default=(), description="The workload: sources, destinations and sizes of messages."
+    )
     faults: tuple[Fault, ...] = Field(
-        default=(), description="What goes wrong, where, from when on and for how long."
+        default=(), description="Faults: their kinds, places, start times and durations."
     )
     capture: PortNames = Field(
         default=(),
@@ -145,7 +147,7 @@ class Spec(Model):
 
     @property
     def with_completion(self) -> Spec:
-        """The same, with the check that every flow completes, unless unfinished ones are
+        """The spec with the check that every flow completes, unless unfinished flows are
         allowed."""
         if self.unfinished == "allow" or any(check.completed for check in self.verify):
             return self
@@ -177,7 +179,7 @@ class Spec(Model):
         return expected_numbers(checks, flows)
 
     def switch(self, name: str) -> SwitchSpec:
-        """A switch as it is in the end: all switches, its role, itself. KeyError if unknown."""
+        """A switch with its merged and derived settings. Raises KeyError if it is unknown."""
         if name not in self._switches:
             said = self.given_switch(name)
             latency_ps, _ = self.switch_latency(name)
@@ -185,7 +187,7 @@ class Spec(Model):
         return self._switches[name]
 
     def given_switch(self, name: str) -> SwitchSpec:
-        """The same, but what is not given is not worked out."""
+        """A switch with the merged settings of all switches, its role and itself, none derived."""
         return self._merged_switches[name]
 
     @cached_property
@@ -198,12 +200,12 @@ class Spec(Model):
 
     @property
     def plane_in_use(self) -> Plane:
-        """What forwards packets: Open vSwitch or the emulator's own switches."""
+        """The software that forwards packets: Open vSwitch or the emulator's own switches."""
         planes = self.fabric_kind.planes
         return self.plane if self.plane in planes else planes[0]
 
     def switch_latency(self, name: str) -> tuple[int, str]:
-        """Picoseconds, and why."""
+        """The latency of a switch in picoseconds, and its source."""
         given_ps = self.given_switch(name).latency_given
         if given_ps is not None:
             return given_ps, "given"
@@ -212,7 +214,7 @@ class Spec(Model):
         return latency_of(self.fabric_kind.framing, max(rates, default=0))
 
     def cuts_through(self, name: str) -> bool:
-        """Whether a switch begins to send a packet before all of it has arrived."""
+        """Whether a switch forwards a packet before all of it has arrived."""
         switching = self.switch(name).switching
         if switching == "auto":
             return self.fabric_kind.cuts_through
@@ -220,7 +222,7 @@ class Spec(Model):
 
     @cached_property
     def _merged_switches(self) -> dict[str, SwitchSpec]:
-        """Switches of the same layers share what comes of them."""
+        """Each switch's merged settings. Switches with the same layers share one object."""
         merged: dict[tuple[int, ...], SwitchSpec] = {}
         result = {}
         for switch in self.topology.build().switches:
@@ -238,14 +240,14 @@ class Spec(Model):
         return [layer for layer in layers if layer is not None]
 
     def port(self, port: Port) -> SwitchSpec:
-        """A switch's port as it is in the end: its switch, itself, and what was not given is
-        worked out (`thresholds`; `derived` tells it with the reasons)."""
+        """A switch's port with its merged and derived settings (`thresholds`; `derived` has the
+        reasons)."""
         if port not in self._ports:
             self._ports[port] = self._complete(port)
         return self._ports[port]
 
     def given_port(self, port: Port) -> SwitchSpec:
-        """The same, but what is not given is not worked out."""
+        """A switch's port with the merged settings of its switch and itself, none derived."""
         return self._merged_ports[port]
 
     @cached_property
@@ -262,11 +264,13 @@ class Spec(Model):
         return said.model_copy(update=found)
 
     def curve_scale(self, port: Port, queue: int | None) -> PortScale:
-        """What the curve of a queue follows from that has its own, or that of all others (None)."""
+        """The inputs from which a queue's curve is derived; None: that of the queues without one of
+        their own."""
         return self.port_scale(port, lossless=self.given_port(port).has_lossless(queue))
 
     def port_scale(self, port: Port, *, lossless: bool = True) -> PortScale:
-        """What the thresholds of a port follow from; of its lossless priorities, if it has any."""
+        """The inputs from which the thresholds of a port are derived. `lossless`: of its lossless
+        priorities, if it has any."""
         cable, said = self.topology.build().cable[port], self.given_port(port)
         return PortScale(
             rate_bps=cable.rate_bps,
@@ -276,7 +280,7 @@ class Spec(Model):
         )
 
     def shared_pool(self, switch: str) -> int:
-        """Bytes of a switch's buffer that its ports share."""
+        """The bytes of a switch's buffer that its ports share."""
         if switch not in self._pools:
             buffer_bytes = self.given_switch(switch).buffer_bytes
             self._pools[switch] = buffer_bytes - reserved_of(self, switch)
@@ -304,25 +308,25 @@ class Spec(Model):
         )
 
     def classes_of(self, host: str) -> Classes:
-        """The classes of the switch that a host is plugged into, which its NIC takes over."""
+        """The classes of a host's switch, which also apply to its NIC."""
         topology = self.topology.build()
         return self.switch(topology.peer[topology.ports[host][0]].node).classes
 
     def dscp(self, host: str, priority: int | None) -> int:
-        """DSCP of a host's packets: its NIC's, or the lowest of the priority if one is asked for.
+        """The DSCP of a host's packets: its NIC's, or the lowest DSCP of `priority` if it is given.
 
-        0 where no DSCP rides on that priority (`rules` refuses it).
+        0 if no DSCP maps to that priority (`rules` refuses such a spec).
         """
         if priority is None:
             return self.host(host).nic.dscp
         return self.classes_of(host).dscp_of_priority(priority) or 0
 
     def priority(self, host: str, asked: int | None) -> int:
-        """The priority that they ride on."""
+        """The priority of a host's packets. `asked`: the priority in the traffic entry, if any."""
         return self.classes_of(host).priority_of_dscp(self.dscp(host, asked))
 
     def cnp_priority(self, host: str) -> int:
-        """The one on which its switch has a host's CNPs that answer data of the NIC's DSCP."""
+        """The priority at its switch of a host's CNPs that answer data of the NIC's DSCP."""
         nic, classes = self.host(host).nic, self.classes_of(host)
         control = nic.control(nic.cc)
         dscp = control.dscp_of_cnps(nic.cnp_dscp, nic.dscp)
@@ -331,13 +335,13 @@ class Spec(Model):
         return classes.priority_of(dscp, None if nic.vlan is None else pcp)
 
     def host(self, name: str) -> HostSpec:
-        """A host as it is in the end: all hosts, itself, and DSCPs of its switch's preset."""
+        """A host with the merged settings of all hosts and itself, and its preset's DSCPs."""
         said = self._merged_hosts.get(name, self._any_host)
         return said if name not in self._preset_dscps else self._with_dscps(name, said)
 
     @cached_property
     def _preset_dscps(self) -> dict[str, tuple[int, int]]:
-        """By host, where its switch has a preset that brings them."""
+        """The DSCPs of RDMA packets and CNPs for each host whose switch has a preset with them."""
         if not any(switch.preset in DSCPS for switch in self._merged_switches.values()):
             return {}
         topology = self.topology.build()
@@ -349,7 +353,7 @@ class Spec(Model):
         }
 
     def dscps_of_preset(self, host: str) -> dict[str, int]:
-        """Keys of its NIC that the host does not name and its switch's preset does."""
+        """The DSCP keys of the NIC that come from the preset of the host's switch."""
         said = self._merged_hosts.get(host, self._any_host).nic.model_fields_set
         own = dict(zip(("dscp", "cnp_dscp"), self._preset_dscps.get(host, ()), strict=False))
         return {key: dscp for key, dscp in own.items() if key not in said}
@@ -370,22 +374,22 @@ class Spec(Model):
 
     @cached_property
     def _merged_hosts(self) -> dict[str, HostSpec]:
-        """Those that differ from the others."""
+        """The hosts with settings of their own."""
         return {name: inherit(self._any_host, own) for name, own in self.hosts.nodes.items()}
 
     @cached_property
     def largest_mtu(self) -> int:
-        """Payload of the largest packet that any host may send."""
+        """The payload of the largest packet of any host, in bytes."""
         return max(self.host(name).nic.mtu for name in self.topology.build().host)
 
     @cached_property
     def largest_frame_bytes(self) -> int:
-        """What the longest packet of any host keeps a cable busy with, on Ethernet."""
+        """The bytes that the longest packet of any host occupies on an Ethernet cable."""
         return max(self.host(name).nic.largest_frame_bytes for name in self.topology.build().host)
 
     @cached_property
     def scale_up(self) -> Topology | None:
-        """The fabric inside of servers, with the same hosts; None where each stands alone."""
+        """The scale-up fabric within servers, with the same hosts; None without servers."""
         gpus, links = self.hosts.gpus, self.hosts.scale_up
         if gpus is None:
             return None
@@ -393,7 +397,7 @@ class Spec(Model):
         return scale_up(hosts, gpus, Wire(links.rate_bps, links.delay_ps))
 
     def in_one_server(self, one: str, other: str) -> bool:
-        """Whether two hosts talk to each other without a NIC."""
+        """Whether two hosts communicate within their server, without a NIC."""
         if self.scale_up is None or one == other:
             return False
         switches = (
@@ -404,16 +408,16 @@ class Spec(Model):
 
     @property
     def ip_mtu(self) -> int:
-        """Bytes of the largest IP packet on InfiniBand: IPoIB puts 4 bytes before each."""
+        """The bytes of the largest IP packet on InfiniBand; IPoIB adds a header of 4 bytes."""
         mtus = (self.host(host.name).nic.mtu for host in self.topology.build().hosts)
         return min(self.subnet.ipoib_mtu, *mtus) - IPOIB_HEADER_BYTES
 
     def by_tcp(self, entry: TrafficEntry) -> bool:
-        """Whether the hosts' kernels carry it, and not their NICs."""
+        """Whether the entry's traffic is TCP between the hosts' kernels."""
         return (entry.stack or self.hosts.stack) == "tcp"
 
     def workload(self) -> OperationGraph:
-        """All traffic entries that are RDMA, side by side. It is put together once."""
+        """The operations of all RDMA traffic entries. The graph is built once."""
         return self._workload
 
     @cached_property
@@ -421,16 +425,16 @@ class Spec(Model):
         return together(entry.graph(self.seed) for entry in self.traffic if not self.by_tcp(entry))
 
     def streams(self) -> OperationGraph:
-        """Those that are TCP: of each flow the sum of its messages is one stream."""
+        """The operations of all TCP traffic entries. All messages of a flow are one stream."""
         return together(entry.graph(self.seed) for entry in self.traffic if self.by_tcp(entry))
 
     def fabric_flows(self, workload: OperationGraph | None = None) -> tuple[Flow, ...]:
-        """Those of the workload, this spec's, that leave their server and cross the fabric."""
+        """The flows of the workload (by default this spec's) that cross the fabric."""
         flows = (workload or self.workload()).message_flows
         return tuple(flow for flow in flows if not self.in_one_server(flow.src, flow.dst))
 
     def variants(self) -> dict[str, Spec]:
-        """The specs that `compare:` names, in its order."""
+        """The specs of the variants, in the order of `compare:`."""
         base = self.to_mapping()
         return {
             name: Spec.model_validate(variant(base, changes))
@@ -438,23 +442,25 @@ class Spec(Model):
         }
 
     def to_mapping(self) -> dict[str, Any]:
-        """The keys that were given, as they would be written in a file."""
+        """The keys that were given, as in a file."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
     @cached_property
     def written(self) -> dict[str, Any]:
-        """The same, put together once."""
+        """The keys that were given, as in a file; built once."""
         return self.to_mapping()
 
     def to_json(self) -> str:
-        """A spec again, with settings and variants applied; `spec_from_json` reads it back."""
+        """The spec with its settings applied, as JSON for `spec_from_json`."""
         return self.model_dump_json(by_alias=True, exclude_unset=True)
 
 
 def _layered(layers: Iterable[SwitchSpec]) -> SwitchSpec:
-    """Layers, each on top of those before it and on its own preset, which stands in place of
-    a farther one: of that nothing is left in the sections that the nearer one has, and nothing
-    at all where the nearer is `none`."""
+    """The merged settings of layers, the most general first. Each layer overrides those before it.
+
+    The preset of a layer replaces the preset of an earlier one: wholly if it is `none`, otherwise
+    in each section that the later preset has.
+    """
     told = keys_alone = SwitchSpec()
     for layer in layers:
         preset = PRESETS.get(layer.preset)
@@ -469,11 +475,11 @@ def _layered(layers: Iterable[SwitchSpec]) -> SwitchSpec:
 
 
 def variant(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """A variant's mapping. The base's checks speak about the base, so they stay behind."""
+    """A variant's mapping. The checks of the base apply to the base alone and are left out."""
     shared = {key: value for key, value in base.items() if key not in ("compare", "verify")}
     return overlay(shared, changes)
 
 
 def spec_from_json(text: str) -> Spec:
-    """What `Spec.to_json` wrote."""
+    """The spec in the text of `Spec.to_json`."""
     return Spec.model_validate_json(text)

@@ -1,4 +1,4 @@
-"""The JSON schema of spec files, for editors: completion, and what every key means."""
+"""The JSON schema of spec files, with which editors complete and explain keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from emu.spec.scenario import Spec
 
 @cache
 def schema() -> dict[str, Any]:
-    """The schema. A file without `name` is called after itself, so `name` is not required."""
+    """The schema. `name` is not required, since its default is the name of the file."""
     document = Spec.model_json_schema(schema_generator=_AsWritten)
     document["required"].remove("name")
     for section in (document, *document["$defs"].values()):
@@ -25,12 +25,12 @@ def schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """As `emu schema` prints it and `topologies/emu.schema.json` keeps it."""
+    """The text of `emu schema` and of `topologies/emu.schema.json`."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def _complete(section: dict[str, Any]) -> None:
-    """Gives the keys with a default the section's reason for it, and all what editors show."""
+    """Adds the section's reason to keys with a default, and the text for editors to all keys."""
     shared = {key: section.pop(key) for key in (WHY, SOURCE) if key in section}
     for node in section.get("properties", {}).values():
         if "default" in node and WHY not in node:
@@ -39,7 +39,7 @@ def _complete(section: dict[str, Any]) -> None:
 
 
 class _AsWritten(GenerateJsonSchema):
-    """Describes what people write: `default: 96KB`, and no key that is `null`."""
+    """Generates a schema of the text in specs: `default: 96KB`, and no key may be `null`."""
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         document = self.generate_inner(schema["schema"])
@@ -61,7 +61,7 @@ class _AsWritten(GenerateJsonSchema):
 
 
 def _word_for_none(schema: core_schema.CoreSchema) -> Any:
-    """`off` or `auto` where a key has such a word (see `quantities`)."""
+    """`off` or `auto` for a key that allows the word (see `quantities`)."""
     serializer: Any = schema.get("serialization") or {}
     write = serializer.get("function") if serializer.get("type") == "function-wrap" else None
     return write(None, None) if write else None

@@ -1,7 +1,7 @@
 """Settings from the command line: `--set switches.ecn.kmin=50KB` changes one key of a spec.
 
-The value is YAML. An entry of a list is meant by its number, counted from 0, or
-by its name: `traffic.0.size` or `traffic.incast.size`.
+The value is YAML. An entry of a list is named by its number, counted from 0, or by its name:
+`traffic.0.size` or `traffic.incast.size`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from emu.spec.document import Document, Unreadable, read
 
 
 def apply(document: Document, setting: str) -> None:
-    """Changes the document; what is wrong with the setting becomes a finding of it."""
+    """Changes the document. An error in the setting becomes a finding of the document."""
     key, equals, text = setting.partition("=")
     place = Place(0, 0, f"--set {key}")
     try:
         if not equals or not all(part.isprintable() and part for part in key.split(".")):
-            raise Unreadable("is no setting; write it like --set switches.ecn.kmin=50KB", place)
+            raise Unreadable("is not a setting; write it like --set switches.ecn.kmin=50KB", place)
         path = _put(document.data, key.split("."), _value(text, place), place)
     except Unreadable as error:
         document.findings.append(error.finding)
@@ -28,8 +28,7 @@ def apply(document: Document, setting: str) -> None:
 
 
 def put(data: dict[str, Any], key: str, value: Any) -> None:
-    """Changes a key of a spec's data as `--set` does, to a value that is data already. Raises
-    SpecError."""
+    """Sets a key of a spec's data, named as after `--set`, to a value. Raises SpecError."""
     place = Place(0, 0, key)
     try:
         _put(data, key.split("."), value, place)
@@ -50,9 +49,9 @@ def _value(text: str, place: Place) -> Any:
 
 
 def _put(data: dict[str, Any], keys: list[str], value: Any, place: Place) -> KeyPath:
-    """Puts a value at a key, making the mappings above it where there are none.
+    """Sets a value at a key, and adds the mappings around it that are missing.
 
-    Returns the path of all that is new.
+    Returns the path of the outermost new mapping, or of the key.
     """
     inside: Any = data
     path: KeyPath = ()
@@ -79,7 +78,7 @@ def _get(inside: Any, step: str | int) -> Any:
 
 
 def _step(inside: dict[str, Any] | list[Any], key: str, place: Place) -> str | int:
-    """The key itself, or the number of the list's entry that it means."""
+    """The key itself, or the number of the list's entry that it names."""
     if isinstance(inside, dict):
         return key
     if key.isascii() and key.isdigit() and len(key) < 9 and int(key) < len(inside):

@@ -1,7 +1,6 @@
-"""The `subnet:` section: what InfiniBand's subnet manager is told, under OpenSM's words.
+"""The `subnet:` section: settings of InfiniBand's subnet manager, under OpenSM's names.
 
-The rest of OpenSM's options are as its own defaults have them, and so are the
-defaults of those that are here.
+The other options of OpenSM keep its defaults, and the defaults here are OpenSM's too.
 """
 
 from __future__ import annotations
@@ -21,15 +20,16 @@ SLS = 16
 FULL_MEMBER = 0x8000
 DEFAULT_PKEY = 0xFFFF
 _PARTITION_KEYS = range(1, 0x7FFF)
-"""0x7FFF is the default partition's, which has all hosts."""
+"""0x7FFF belongs to the default partition, which has all hosts."""
 IPOIB_HEADER_BYTES = 4
 MANAGERS = 6
-"""ibsim serves ten programs at once; four of them may be tools, and questions for paths."""
+"""The most subnet managers. ibsim serves ten programs at once; four are left for tools and
+queries of path records."""
 
 Engine = Literal["updn", "minhop", "dnup", "ftree", "dor", "lash", "dfsssp", "sssp", "nue"]
 
 Vl = Annotated[int, BeforeValidator(number_key), Field(ge=0, lt=DATA_VLS)]
-"""A data lane as the key of a mapping, which is text in JSON."""
+"""A data lane as a mapping's key, which is text in JSON."""
 
 Weight = Annotated[Integer, Field(ge=0, le=255)]
 
@@ -45,7 +45,7 @@ def _one_per_sl(sl2vl: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class VlArbitration(Model):
-    """Which virtual lane a port serves next. VL15 precedes all others."""
+    """The arbitration among virtual lanes at a port. VL15 precedes all others."""
 
     model_config = ConfigDict(
         json_schema_extra=note(
@@ -70,7 +70,7 @@ class VlArbitration(Model):
 
     @property
     def served(self) -> frozenset[int]:
-        """Lanes whose packets ever leave."""
+        """The lanes with a weight in either table; packets of other lanes never leave."""
         lanes = (*self.high.items(), *self.low.items())
         return frozenset(vl for vl, weight in lanes if weight)
 
@@ -79,7 +79,7 @@ def _of_a_partition(pkey: int) -> int:
     own = pkey & ~FULL_MEMBER
     if pkey > own and own in _PARTITION_KEYS:
         raise ValueError(
-            f"{pkey:#x} has the membership bit, {FULL_MEMBER:#x}, which full and limited stand "
+            f"{pkey:#x} has the membership bit, {FULL_MEMBER:#x}, which full and limited set "
             f"for; write {own:#x}"
         )
     if pkey not in _PARTITION_KEYS:
@@ -89,7 +89,7 @@ def _of_a_partition(pkey: int) -> int:
 
 
 class Partition(Model):
-    """Hosts that may talk to each other. Two limited members may not."""
+    """Hosts that may communicate with each other. Two limited members may not."""
 
     pkey: Annotated[Integer, AfterValidator(_of_a_partition)] = Field(
         description="The partition's key, without the membership bit.",
@@ -100,14 +100,16 @@ class Partition(Model):
         },
     )
     full: Hosts = Field(default=(), description="Hosts that are full members.")
-    limited: Hosts = Field(default=(), description="Hosts that may talk to full members only.")
+    limited: Hosts = Field(
+        default=(), description="Hosts that may only communicate with full members."
+    )
 
     @property
     def members(self) -> tuple[str, ...]:
         return (*self.full, *self.limited)
 
     def key_of(self, host: str) -> int:
-        """The P_Key that a host's queue pairs have; the default one where it is no member."""
+        """The P_Key of a host's queue pairs; the default P_Key if the host is not a member."""
         if host in self.full:
             return FULL_MEMBER | self.pkey
         return self.pkey if host in self.limited else DEFAULT_PKEY
@@ -127,19 +129,19 @@ class SubnetSpec(Model):
     )
     roots: NodeNames = Field(
         default=(),
-        description="Switches that updn, dnup and ftree take for roots; found by OpenSM unless "
-        "given, which finds none in a ring.",
+        description="Switches that updn, dnup and ftree take for roots. Unless given, OpenSM "
+        "finds them; it finds none in a ring.",
     )
     managers: Hosts = Field(
         default=(),
-        description="Hosts that OpenSM runs on, the master first; the others stand by and take "
-        "over when it is gone. The first host unless given.",
+        description="Hosts that run OpenSM, the master first; a standby takes over when the "
+        "master fails. The first host unless given.",
     )
     lmc: Integer = Field(
         default=0,
         ge=0,
         le=7,
-        description="Every host has 2 to this power LIDs, and a path for each; flows take turns.",
+        description="Every host has 2 to this power LIDs, and a path to each; flows take turns.",
         json_schema_extra=note(
             unit="a power of 2",
             why="one LID for each port, as OpenSM assigns by default",
@@ -149,7 +151,7 @@ class SubnetSpec(Model):
     partitions: dict[PartitionName, Partition] = Field(
         default={},
         max_length=127,
-        description="Partitions besides the default one (P_Key 0x7fff), in which all hosts are; a "
+        description="Partitions besides the default one (P_Key 0x7fff), which has all hosts; a "
         "traffic entry names the one it uses.",
     )
     part_enforce: Literal["off", "in", "out", "both"] = Field(
@@ -199,8 +201,9 @@ class SubnetSpec(Model):
         default=18,
         ge=0,
         le=31,
-        description="How long a packet may wait at the head of its lane without credit before a "
-        "switch drops it: 4.096 us times 2 to this power; above 19: for ever.",
+        description="Head-of-queue lifetime: how long a packet may wait at the head of its lane "
+        "without credit before a switch drops it, 4.096 us times 2 to this power; above 19: "
+        "for ever.",
         json_schema_extra=note(
             unit="4.096 us times 2 to this power",
             why="OpenSM's default, 0x12: about 1.07 s",
@@ -211,7 +214,7 @@ class SubnetSpec(Model):
         default=16,
         ge=0,
         le=31,
-        description="The same for ports that lead to a host.",
+        description="Head-of-queue lifetime at ports that lead to a host.",
         json_schema_extra=note(
             unit="4.096 us times 2 to this power",
             why="OpenSM's default, 0x10: about 268 ms",
@@ -222,18 +225,18 @@ class SubnetSpec(Model):
         default=7,
         ge=0,
         le=7,
-        description="Consecutive packets dropped in this way before the switch discards all "
-        "packets of the lane for 8 lifetimes; 0: never.",
+        description="Consecutive packets dropped after their head-of-queue lifetime before the "
+        "switch discards all packets of the lane for 8 lifetimes; 0: never.",
         json_schema_extra=note(unit="packets", why="OpenSM's default", source=references.OPENSM),
     )
 
     def keys_of(self, host: str) -> tuple[int, ...]:
-        """All P_Keys that a host has."""
+        """All P_Keys of a host."""
         own = (partition.key_of(host) for partition in self.partitions.values())
         return (DEFAULT_PKEY, *(key for key in own if key != DEFAULT_PKEY))
 
     def vl_of_sl(self, vls: int) -> tuple[int, ...]:
-        """The lane of each service level where a link has so many; 15 drops."""
+        """The lane of each service level on a link with `vls` data lanes; 15 drops the packets."""
         if vls == DATA_VLS:
             return self.sl2vl
         return tuple(vl if vl == MANAGEMENT_VL else vl % vls for vl in self.sl2vl)

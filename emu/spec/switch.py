@@ -1,8 +1,8 @@
-"""The `switches:` section: what a switch does with packets.
+"""The `switches:` section: the settings of switches.
 
-Every key has a default, because the same model also holds the few keys that a
-role or a single switch has different (see `merge`). For the same reason keys
-that contradict each other are not found here but in `rules`, when all is merged.
+Every key has a default, because the same model also holds the few keys that differ for a role or a
+single switch (see `merge`). For the same reason contradictions between keys are found in `rules`,
+after all settings are merged.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from emu.spec.routing import Routing
 from emu.spec.subnet import Vl
 
 OPERATIONAL_VLS = (1, 2, 4, 8, 15)
-"""InfiniBand's PortInfo.OperationalVLs can say these."""
+"""The numbers of lanes that InfiniBand's PortInfo.OperationalVLs can express."""
 
 CREDIT_BLOCK = 64
 CREDIT_LIMIT = 2048 * CREDIT_BLOCK
@@ -47,8 +47,7 @@ LaneBuffer = Annotated[Size, Field(ge=CREDIT_BLOCK, le=CREDIT_LIMIT)]
 
 
 class Watchdog(Model):
-    """The PFC watchdog (SONiC): it removes a queue from PFC when a neighbour pauses the queue
-    without end."""
+    """The PFC watchdog (SONiC): a queue that a neighbour pauses without end no longer obeys PFC."""
 
     model_config = ConfigDict(
         json_schema_extra=note(
@@ -74,8 +73,8 @@ class Watchdog(Model):
     )
     action: Literal["drop", "forward", "alert"] = Field(
         default="drop",
-        description="Packets of a stormed queue: drop: they are dropped; forward: they are sent "
-        "in spite of the pause; alert: nothing, the storm is only counted.",
+        description="Action on the packets of a stormed queue. drop: drops them. forward: sends "
+        "them in spite of the pause. alert: none; the storm is only counted.",
     )
 
 
@@ -87,7 +86,8 @@ class Pfc(Model):
         description="pfc: a pause frame stops single priorities. pause: a pause frame stops all "
         "traffic (802.3x).",
         json_schema_extra=note(
-            why="priority flow control, so that other priorities go on", source=references.DOT1QBB
+            why="priority flow control, so that other priorities are not paused",
+            source=references.DOT1QBB,
         ),
     )
     priorities: tuple[Priority, ...] = Field(
@@ -103,8 +103,8 @@ class Pfc(Model):
         description="How much of the shared pool one port and priority may use before its sender "
         "is paused: bytes, or e.g. alpha 1/8 for an eighth of the free part.",
         json_schema_extra=note(
-            why="a threshold that follows the buffer: one busy port may fill half of the pool, "
-            "seven may fill an eighth each; switches ship with alpha 1",
+            why="a threshold that adapts to the free buffer: one busy port may fill half of the "
+            "pool, seven may fill an eighth each; switches ship with alpha 1",
             source=references.SONIC_BUFFERS,
         ),
     )
@@ -114,8 +114,8 @@ class Pfc(Model):
         description="Bytes at which the sender may resume, if xoff is in bytes; below xoff. auto: "
         "two thirds of xoff.",
         json_schema_extra=note(
-            why="far enough below xoff that pauses do not flutter, and enough to send until the "
-            "sender is back"
+            why="far enough below xoff that a port does not alternate quickly between pause and "
+            "resume, with enough data left to send until the sender resumes"
         ),
     )
     xon_offset: Size = Field(
@@ -123,7 +123,7 @@ class Pfc(Model):
         lt=2**32,
         description="Bytes below xoff at which the sender may resume, if xoff is an alpha.",
         json_schema_extra=note(
-            why="what SONiC ships for a switch with a Trident 3 (Arista 7050CX3)",
+            why="SONiC's value for a switch with a Trident 3 (Arista 7050CX3)",
             source=references.SONIC_PG,
         ),
     )
@@ -133,15 +133,15 @@ class Pfc(Model):
         description="Buffer reserved per port and priority for packets that arrive after the "
         "pause was sent; auto computes it from rate, cable, MTU and the neighbour's response time.",
         json_schema_extra=note(
-            why="the least with which nothing is lost: three frames, a pause frame, and what "
-            "arrives in two cable delays and the response time",
+            why="the least headroom without loss: three frames, a pause frame, and the bytes that "
+            "arrive in two cable delays and the response time",
             source=references.DOT1QBB,
         ),
     )
 
     @property
     def xon_bytes(self) -> int:
-        """Where xoff is in bytes: as given, or as it follows from xoff."""
+        """The resume threshold as given or derived from xoff, if xoff is in bytes."""
         if self.xon_given is not None:
             return self.xon_given
         return self.xoff.size_bytes * 2 // 3
@@ -155,7 +155,7 @@ class Pfc(Model):
 
 
 class Curve(Model):
-    """The WRED curve: the probability of a mark by depth of a queue."""
+    """The WRED curve: the probability of a mark as a function of the queue's depth."""
 
     kmin_given: Annotated[Size | None, AUTO, AUTO_WRITTEN] = Field(
         default=None,
@@ -183,13 +183,13 @@ class Curve(Model):
         default=0.2,
         description="Probability of a mark just below kmax; it is 0 at kmin and rises linearly.",
         json_schema_extra=note(
-            why="what HPCC's simulations take for DCQCN", source=references.HPCC_NS3
+            why="the value for DCQCN in HPCC's simulations", source=references.HPCC_NS3
         ),
     )
 
     @property
     def kmin_bytes(self) -> int:
-        """Of a curve of `Spec.port`, where what was not given is worked out."""
+        """Kmin of a curve of `Spec.port`, in which it is derived if it is not given."""
         assert self.kmin_given is not None, "only Spec.port knows it"
         return self.kmin_given
 
@@ -200,7 +200,7 @@ class Curve(Model):
 
     @property
     def pmax_2_32(self) -> int:
-        """As markers have it (emu/core/switch/wred.h): in parts of 2^32 - 1, which is always."""
+        """`pmax` for markers (emu/core/switch/wred.h), where 2^32 - 1 is certainty."""
         return round(self.pmax * (2**32 - 1))
 
 
@@ -209,11 +209,10 @@ class Ecn(Curve):
 
     at: Literal["enqueue", "dequeue"] = Field(
         default="enqueue",
-        description="Which depth counts: the one that a packet finds when it joins the queue, or "
-        "the one that it leaves behind.",
+        description="The depth that determines the mark. enqueue: the depth that a packet finds "
+        "when it joins the queue. dequeue: the depth that it leaves behind.",
         json_schema_extra=note(
-            why="how the markers of most switches are described; it needs no look at a packet that "
-            "leaves"
+            why="the usual description of switches' markers, and possible before a packet is queued"
         ),
     )
     queues: dict[PriorityKey, Annotated[Curve | None, OFF, OFF_WRITTEN, OFF_SCHEMA]] = Field(
@@ -222,15 +221,15 @@ class Ecn(Curve):
     )
     marker: Literal["auto", "ebpf", "red", "shim"] = Field(
         default="auto",
-        description="What marks: a tc eBPF program on the switch ports, the kernel's RED qdisc "
-        "with the nearest curve that it can express, or the emulator's own switches. auto takes "
-        "eBPF where it may be loaded.",
+        description="The software that marks: a tc eBPF program on the switch ports, the kernel's "
+        "RED qdisc with the nearest curve that it can express, or the emulator's own switches. "
+        "auto takes eBPF if it may be loaded.",
         json_schema_extra=note(why="eBPF runs in the kernel, where a real Linux switch would mark"),
     )
 
     @property
     def by_shim_only(self) -> bool:
-        """Whether nobody but the switch itself can do it: eBPF sees packets as they join."""
+        """Whether only the emulator's own switch can mark: eBPF runs before a packet is queued."""
         return self.marker == "shim" or self.at == "dequeue"
 
     @property
@@ -238,7 +237,7 @@ class Ecn(Curve):
         return not self.by_shim_only and self.marker != "red"
 
     def curve(self, queue: int) -> Curve | None:
-        """Of one queue; None: it does not mark."""
+        """The curve of a queue; None: the queue does not mark."""
         if queue not in self.queues:
             return self
         own = self.queues[queue]
@@ -268,8 +267,8 @@ class Credits(Model):
         description="Receive buffer of each virtual lane at each port; credits can express 128KiB "
         "at most.",
         json_schema_extra=note(
-            why="more than a packet of 4096 bytes and what is on its way over some hundred metres "
-            "at 100 Gbit/s; half of what credits can tell",
+            why="more than a packet of 4096 bytes and the bytes on some hundred metres of cable "
+            "at 100 Gbit/s; half of what credits can express",
             source=references.IBTA,
         ),
     )
@@ -278,19 +277,19 @@ class Credits(Model):
     )
 
     def buffer_of(self, vl: int) -> int:
-        """Bytes of a lane's buffer at a port."""
+        """The size of a lane's buffer at a port."""
         return self.lanes.get(vl, self.buffer_bytes)
 
 
 class Scheduling(Model):
-    """Which queue an egress port serves next."""
+    """The order in which an egress port serves its queues."""
 
     strict: tuple[Priority, ...] = Field(
         default=(6,),
         description="Queues served before all others, highest first (CNPs ride on 6).",
         json_schema_extra=note(
             unit="queues",
-            why="CNPs must not wait behind the data that they are to slow down",
+            why="CNPs must not wait behind the data of the congestion that they signal",
             source=references.ROCE_DSCP,
         ),
     )
@@ -300,7 +299,8 @@ class Scheduling(Model):
     )
 
     def quantum(self, queue: int, largest: int) -> int:
-        """Bytes of a queue in a round, in which the heaviest one sends `largest`."""
+        """The bytes of a queue in a round in which the queue of the highest weight sends
+        `largest`."""
         heaviest = max(self.weights.values(), default=1)
         return max(1, largest * self.weights.get(queue, 1) // heaviest)
 
@@ -345,12 +345,12 @@ class PortSpec(Model):
 
     @property
     def lossless_queues(self) -> frozenset[int]:
-        """Queues of priorities with PFC."""
+        """The queues of priorities with PFC."""
         priorities = self.pfc.priorities if self.pfc else ()
         return frozenset(map(self.classes.queue_of, priorities))
 
     def has_lossless(self, queue: int | None) -> bool:
-        """Whether a queue is one of these; None: any that has no ECN curve of its own."""
+        """Whether a queue is lossless; None: whether any queue without its own ECN curve is."""
         if queue is not None:
             return queue in self.lossless_queues
         return bool(self.lossless_queues - (self.ecn.queues.keys() if self.ecn else set()))
@@ -364,19 +364,19 @@ class SwitchSpec(PortSpec):
         description="Classes, PFC, ECN, scheduling, buffer and alpha as operators configure them; "
         "keys beside it override single values. A preset of a role or a switch replaces that of "
         "all switches.",
-        json_schema_extra=note(why="you see every setting in your own spec"),
+        json_schema_extra=note(why="your own spec shows every setting"),
     )
     latency_given: Annotated[Time | None, AUTO, AUTO_WRITTEN] = Field(
         default=None,
         alias="latency",
-        description="Time through the switch when nothing is queued. auto: 600 ns on Ethernet; on "
+        description="Latency of the switch without queues. auto: 600 ns on Ethernet; on "
         "InfiniBand by its fastest port, 170 ns up to FDR, 90 ns with EDR, 130 ns with HDR, 150 ns "
         "from NDR on.",
         json_schema_extra=note(
-            why="what vendors advertise for switches of each fabric and speed. How sure: the "
-            "figures for FDR, EDR and HDR are well known, but were not compared with a copy of the "
-            "data sheets; for NDR NVIDIA names none, resellers say less than 150 ns, and one "
-            "knowledge base says 330 ns",
+            why="vendors' figures for switches of each fabric and speed. Confidence: the figures "
+            "for FDR, EDR and HDR are well known, but were not compared with a copy of the data "
+            "sheets; for NDR NVIDIA publishes none, resellers publish less than 150 ns, and one "
+            "knowledge base 330 ns",
             source=references.SWITCH_LATENCY,
         ),
     )
@@ -416,8 +416,9 @@ class SwitchSpec(PortSpec):
         strict=True,
         description="A lossy queue may grow to alpha times the free shared buffer.",
         json_schema_extra=note(
-            unit="times the free buffer",
-            why="a queue may take half of the buffer when it is alone; SONiC's dynamic_th 0",
+            unit="times the free shared buffer",
+            why="a queue may take half of the buffer while no other queue is busy; SONiC's "
+            "dynamic_th 0",
             source=references.SONIC_BUFFERS,
         ),
     )
@@ -432,14 +433,12 @@ class SwitchSpec(PortSpec):
         default=Credits(),
         description="Credits of an InfiniBand switch; unused where fabric is roce.",
     )
-    routing: Routing = Field(
-        default=Routing(), description="Which of several equal paths a packet takes."
-    )
+    routing: Routing = Field(default=Routing(), description="The choice among several equal paths.")
     watchdog: Annotated[Watchdog | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
         default=None,
         description="PFC watchdog; off unless given. `on` takes SONiC's defaults, 200 ms each.",
         json_schema_extra=note(
-            why="SONiC's watchdog, too, must be started", source=references.SONIC_PFCWD
+            why="SONiC's watchdog must be started as well", source=references.SONIC_PFCWD
         ),
     )
     scheduling: Scheduling = Field(
@@ -453,7 +452,7 @@ class SwitchSpec(PortSpec):
 
     @property
     def latency_ps(self) -> int:
-        """Of a switch of `Spec.switch`, where it is worked out when it was not given."""
+        """The latency of a switch of `Spec.switch`, in which it is derived if it is not given."""
         assert self.latency_given is not None, "only Spec.switch knows it"
         return self.latency_given
 
@@ -463,9 +462,9 @@ class SwitchDefaults(SwitchSpec):
 
     roles: dict[str, SwitchSpec] = Field(
         default={},
-        description="By role or tier, e.g. {spine: {buffer: 4MB}}: what differs from the keys "
-        "beside. In every topology, tier1 is the switches that hosts are plugged into, tier2 those "
-        "a cable farther from hosts, and so on; a role's keys stand in place of a tier's.",
+        description="Settings that differ for a role or a tier, e.g. {spine: {buffer: 4MB}}. In "
+        "every topology, tier1 is the switches with cables to hosts, tier2 those one cable farther "
+        "from hosts, and so on; a role's keys override a tier's.",
     )
     nodes: dict[str, SwitchSpec] = Field(
         default={},

@@ -1,19 +1,19 @@
-"""Where a port begins to mark (Kmin) and marks everything (Kmax), when a spec does not say it.
+"""The default Kmin, where marking begins, and Kmax, where every packet is marked.
 
     empty ──▶ Kmin ──────────────▶ Kmax ──▶ XOFF ──▶ headroom
-              first marks          all      pause    what was on its way
+              first marks          all      pause    packets already on the cable
 
-Operators scale Kmin and Kmax with the rate: 100 KB and 400 KB for each 25 Gbit/s, which are
-32 us and 128 us of a full queue (run.py of HPCC's authors). Three limits come with it:
+Operators scale Kmin and Kmax with the rate: 100 KB and 400 KB for each 25 Gbit/s, which take 32 us
+and 128 us to send (run.py of HPCC's authors). Three limits apply:
 
     at least   two of the longest packets; a single packet in the queue is no congestion
-    at least   the round trip of the port's own cable, where that takes longer than 32 us
-    at most    Kmax where the port pauses or drops, and Kmin at a quarter of it: marks must
-               come before pauses, or senders are stopped before they are told to slow down
+    at least   the round trip of the port's own cable, if it is longer than 32 us
+    at most    Kmax at the depth where the port pauses or drops, and Kmin at a quarter of it: marks
+               must come before pauses, or senders are stopped before they are slowed down
 
-What a port may hold before it pauses is its XOFF; of a dynamic threshold (alpha), that of a
-port that is busy alone: alpha / (1 + alpha) of the shared pool. A lossy queue of a port with PFC
-never pauses anybody: its curve goes by where it drops.
+A port pauses at its XOFF. With a dynamic threshold (alpha) this module takes the XOFF of a port
+that is busy alone: alpha / (1 + alpha) of the shared pool. A lossy queue of a port with PFC never
+pauses a sender, so the limit of its curve is the depth where it drops.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ C = TypeVar("C", bound=Curve)
 KMIN_PS = 32_000_000
 """100 KB at 25 Gbit/s."""
 RATIO = 4
-"""Kmax over Kmin."""
+"""The ratio of Kmax to Kmin."""
 _PACKETS = 2
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """A number of bytes, and why it is that."""
+    """A number of bytes, and the reason for it."""
 
     size_bytes: int
     reason: str
@@ -45,21 +45,22 @@ class Threshold:
 
 @dataclass(frozen=True)
 class PortScale:
-    """What the thresholds of a port follow from."""
+    """The inputs from which the thresholds of a port are derived."""
 
     rate_bps: int
     delay_ps: int
-    """Of its cable, one way."""
+    """The one-way delay of its cable."""
     frame_bytes: int
     """The longest packet of any host."""
     limit: Threshold
-    """What the port may hold before it pauses or drops."""
+    """The bytes that the port may hold before it pauses or drops."""
 
 
 def limit_of(said: SwitchSpec, pool_bytes: int, *, lossless: bool) -> Threshold:
-    """What a port may hold of the shared pool before it pauses or drops, when it alone is busy.
+    """The bytes of the shared pool that a port may hold before it pauses or drops, if no other
+    port is busy.
 
-    `lossless`: of priorities with PFC, if it has any.
+    `lossless`: the limit of priorities with PFC, if the port has any.
     """
     pool_bytes = max(0, pool_bytes)
     if said.pfc is None or not lossless:
@@ -86,7 +87,7 @@ def _share(pool_bytes: int, alpha: float) -> int:
 
 
 def curve_of(given: Curve, scale: PortScale) -> tuple[Threshold, Threshold]:
-    """Kmin and Kmax: as given, or as they follow from the port."""
+    """Kmin and Kmax, as given or derived from the port."""
     kmin = _kmin(given, scale)
     return kmin, _kmax(given, kmin, scale)
 
@@ -103,7 +104,7 @@ def _kmin(given: Curve, scale: PortScale) -> Threshold:
         )
     ]
     if given.kmax_given is not None:
-        limits.append(Threshold(given.kmax_given // RATIO, "a quarter of the kmax that is given"))
+        limits.append(Threshold(given.kmax_given // RATIO, "a quarter of the given kmax"))
     return min(wanted, *limits, key=lambda own: own.size_bytes)
 
 
@@ -135,7 +136,8 @@ def _bytes_in(time_ps: int, rate_bps: int) -> int:
 
 
 def with_thresholds(given: Ecn, scale_of: Callable[[int | None], PortScale]) -> Ecn:
-    """All of its curves, with nothing left open. `scale_of` a queue, or of all others (None)."""
+    """The ECN settings with Kmin and Kmax in every curve. `scale_of(queue)` returns the inputs for
+    a queue's curve; `scale_of(None)` those for all other queues."""
     queues = {
         queue: None
         if own is None

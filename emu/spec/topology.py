@@ -1,7 +1,6 @@
 """The `topology:` section: a kind of fabric and its size, turned into a graph of cables.
 
-`kind` decides which other keys there are, so that a mistake is told against the
-kind that was meant.
+`kind` determines the other keys, so that errors refer to the keys of that kind.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ NodeName = Annotated[
 
 
 class Link(Model):
-    """A cable. Rate and delay hold for each direction."""
+    """A cable. Rate and delay apply to each direction."""
 
     rate_bps: Rate = Field(
         default=100_000_000_000,
@@ -58,7 +57,7 @@ class Link(Model):
 
     @property
     def delay_ps(self) -> int:
-        """One-way delay, however it was given; a cable of 5 m unless told."""
+        """The one-way delay, given as a delay or a length; that of 5 m by default."""
         if self.given_delay_ps is not None:
             return self.given_delay_ps
         return 25_000 if self.length_ps is None else self.length_ps
@@ -70,7 +69,7 @@ class Link(Model):
     @model_validator(mode="after")
     def _length_or_delay(self) -> Self:
         if self.length_ps is not None and self.given_delay_ps is not None:
-            raise ValueError("length and delay say the same thing twice; keep one of them")
+            raise ValueError("length and delay both determine the delay; keep one of them")
         return self
 
 
@@ -82,12 +81,12 @@ class Links(Model):
 
     @property
     def for_builders(self) -> dict[str, Wire]:
-        """As the functions in `topologies` take them."""
+        """The cables as arguments of the functions in `topologies`."""
         return {"host_wire": self.host.wire, "fabric_wire": self.fabric.wire}
 
 
 class OneCable(Link):
-    """Settings that differ for one cable; keys that are not given stay."""
+    """Settings that differ for one cable. Keys that are not given keep their values."""
 
     cable: str = Field(description="The cable, named by one of its ports, e.g. leaf1:spine2.")
 
@@ -101,7 +100,7 @@ class OneCable(Link):
 
 
 class Kind(Model, ABC):
-    """What all kinds of topology can tell."""
+    """The interface of all kinds of topology."""
 
     cables: tuple[OneCable, ...] = Field(
         default=(), description="Single cables that differ, e.g. [{cable: leaf1:h1, rate: 25Gbit}]."
@@ -110,24 +109,25 @@ class Kind(Model, ABC):
     @property
     @abstractmethod
     def host_count(self) -> int:
-        """Number of hosts, known before anything is built."""
+        """The number of hosts, without building the graph."""
 
     @property
     def can_be_built(self) -> bool:
-        """Whether `build` has an answer; rules tell why not."""
+        """Whether `build` succeeds; if not, a rule reports the reason."""
         return self.host_count <= MAX_HOSTS
 
     @abstractmethod
     def lay_out(self) -> Topology:
-        """Puts the graph together."""
+        """Builds the graph."""
 
     def build(self) -> Topology:
-        """The graph. Everybody asks for it, so it is put together once."""
+        """The graph, built once."""
         return self._graph
 
     @cached_property
     def _graph(self) -> Topology:
-        """Variants with the same topology share one. A hash looks at every cable: once a model."""
+        """The hash, computed once: it includes every cable. Variants with equal topologies share a
+        graph."""
         return _built(self)
 
 
@@ -192,18 +192,18 @@ class Dumbbell(Kind):
 
 
 class FatTreeLinks(Model):
-    """The three kinds of cable in a fat tree. All are alike unless given."""
+    """The three kinds of cable in a fat tree; by default all are equal."""
 
     host: Link = Field(default=Link(), description="Cables between a host and its switch.")
     given_edge: Link | None = Field(
         default=None,
         alias="edge",
-        description="Cables between edge and aggregation switches; as `host` if not given.",
+        description="Cables between edge and aggregation switches; like `host` unless given.",
     )
     given_core: Link | None = Field(
         default=None,
         alias="core",
-        description="Cables between aggregation and core switches; as `edge` if not given.",
+        description="Cables between aggregation and core switches; like `edge` unless given.",
     )
 
     @property
@@ -341,7 +341,8 @@ class ParkingLot(Kind):
 
 
 class Rail(Kind):
-    """Servers with a NIC for each GPU, and a leaf switch for the NICs of each place."""
+    """Servers with a NIC for each GPU, and a leaf switch for each position of a NIC in its
+    server."""
 
     kind: Literal["rail"] = Field(description="Kind of topology.")
     servers: Integer = Field(
@@ -350,8 +351,8 @@ class Rail(Kind):
     rails: Integer = Field(
         ge=1,
         le=64,
-        description="NICs of a server, and leaf switches: rail1, rail2, ... Each NIC is a host: of "
-        "4 rails, server 1 has h1 to h4, server 2 h5 to h8; h1 and h5 are on rail1.",
+        description="NICs of a server, and leaf switches: rail1, rail2, ... Each NIC is a host: "
+        "with 4 rails, server 1 has h1 to h4, server 2 h5 to h8; h1 and h5 are on rail1.",
         json_schema_extra=note(unit="NICs"),
     )
     spines: Integer = Field(
@@ -376,7 +377,7 @@ class Rail(Kind):
 
 
 class GraphLink(Link):
-    """A cable of a graph: the two nodes it joins, and its rate and delay."""
+    """A cable of a graph: the two nodes that it joins, its rate and its delay."""
 
     between: tuple[NodeName, NodeName] = Field(
         description="The two nodes that the cable joins, e.g. [leaf1, h1]."
@@ -386,9 +387,9 @@ class GraphLink(Link):
 class Graph(Kind):
     """Any fabric: its hosts, its switches and every cable, named one by one.
 
-    Hosts, switches and ports are numbered by name, h2 before h10, whatever the order in
-    the file: a node's ports by the names of the nodes they lead to, cables to the same
-    node by their rate and delay.
+    Hosts and switches are numbered by name, h2 before h10, independent of their order in the file.
+    A node's ports are numbered by the names of their neighbours; ports to the same neighbour by
+    rate and delay.
     """
 
     kind: Literal["graph"] = Field(description="Kind of topology.")
@@ -398,7 +399,7 @@ class Graph(Kind):
     switches: tuple[NodeName, ...] = Field(
         min_length=1,
         description="Names of the switches. A switch's role is its name without digits at the "
-        "end: leaf1 and leaf2 are both a leaf.",
+        "end: leaf1 and leaf2 have the role leaf.",
     )
     links: tuple[GraphLink, ...] = Field(min_length=1, description="The cables.")
 
@@ -426,13 +427,13 @@ Ordered = tuple[str, int, str]
 
 
 def _by_number(name: str) -> Ordered:
-    """Sorts h2 before h10: its letters, its number, the name itself."""
+    """A sort key for names: the letters, the number, the whole name. h2 precedes h10."""
     letters = name.rstrip("0123456789")
     return letters, int(name[len(letters) :] or 0), name
 
 
 def _ordered(link: GraphLink) -> tuple[Ordered, Ordered, Wire]:
-    """What cables are sorted by: the two ends, by name, then rate and delay."""
+    """A sort key for cables: the names of both ends, then rate and delay."""
     a, b = sorted(map(_by_number, link.between))
     return a, b, link.wire
 

@@ -1,11 +1,10 @@
 """A document -> a Spec, or every finding in it at once.
 
     document ──▶ Spec ──▶ contradictions ──▶ variants
-                 keys       rules            the same again
+                 keys       rules            the same stages
 
-A document that breaks in one stage still goes through the later ones, with what was
-understood of it: keys that could not be are left out, and nothing is reported
-that rests on them.
+A document with errors in one stage still goes through the later ones without its invalid keys.
+Findings that depend on invalid keys are not reported.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from emu.spec.scenario import Spec, variant
 
 
 def name_files_in_full(data: dict[str, Any], folder: Path) -> None:
-    """Files that traffic entries name are seen from the spec's folder."""
+    """Makes the names of files in traffic entries absolute; they are relative to the folder."""
     compare = data.get("compare")
     variants = compare.values() if isinstance(compare, dict) else ()
     for part in (data, *variants):
@@ -37,7 +36,7 @@ def name_files_in_full(data: dict[str, Any], folder: Path) -> None:
 
 
 def spec_of(document: Document) -> Spec:
-    """Raises SpecError with all findings, each at its place."""
+    """The spec of a document. Raises SpecError with all findings, each at its place."""
     spec, findings = judged(document)
     if findings:
         raise SpecError(lines(findings, document.places))
@@ -45,8 +44,8 @@ def spec_of(document: Document) -> Spec:
 
 
 def judged(document: Document) -> tuple[Spec, list[Diagnostic]]:
-    """A spec, and what is wrong with it and with its variants; it is all of the document if there
-    are no findings."""
+    """The spec of a document, and the findings about it and its variants. Without findings the spec
+    is complete."""
     findings = list(document.findings)
     doubtful = [finding.path for finding in findings if finding.path]
     spec, own = judged_alone(document.data, doubtful)
@@ -58,7 +57,7 @@ def judged(document: Document) -> tuple[Spec, list[Diagnostic]]:
 def judged_alone(
     data: dict[str, Any], doubtful: Iterable[KeyPath]
 ) -> tuple[Spec, list[Diagnostic]]:
-    """The same of a spec's data, its variants apart."""
+    """The spec of a mapping, and the findings about it, without those about its variants."""
     understood = understand(data)
     doubts = [*doubtful, *(path for finding in understood.findings for path in finding.about)]
     contradicting = map(understood.as_written, contradictions(understood.spec))
@@ -67,7 +66,7 @@ def judged_alone(
 
 
 def _rests_on(finding: Diagnostic, doubts: Iterable[KeyPath]) -> bool:
-    """Whether a finding is about a doubtful key, one inside it or one around it."""
+    """Whether a finding is about a doubtful key, a key inside of it or a section around it."""
     return any(
         path[: len(doubt)] == doubt[: len(path)]
         for path in (finding.path, *finding.about)
@@ -78,7 +77,8 @@ def _rests_on(finding: Diagnostic, doubts: Iterable[KeyPath]) -> bool:
 def _variant_findings(
     data: dict[str, Any], doubtful: Sequence[KeyPath], own: Sequence[Diagnostic]
 ) -> Iterator[Diagnostic]:
-    """What is wrong with the variants and not with the spec itself, placed in `compare:`."""
+    """The findings about the variants that the spec itself does not have, with paths in
+    `compare:`."""
     known = {(finding.path, finding.text) for finding in own}
     compare = data.get("compare")
     for name, changes in compare.items() if isinstance(compare, dict) else ():
