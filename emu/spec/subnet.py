@@ -79,8 +79,8 @@ def _of_a_partition(pkey: int) -> int:
     own = pkey & ~FULL_MEMBER
     if pkey > own and own in _PARTITION_KEYS:
         raise ValueError(
-            f"{pkey:#x} has the membership bit, {FULL_MEMBER:#x}, which full and limited set "
-            f"for; write {own:#x}"
+            f"{pkey:#x} has the membership bit, {FULL_MEMBER:#x}, which the keys full "
+            f"and limited determine; write {own:#x}"
         )
     if pkey not in _PARTITION_KEYS:
         first, last = _PARTITION_KEYS[0], _PARTITION_KEYS[-1]

@@ -41,7 +41,7 @@ def refusal(*words: str) -> str:
     ("words", "expected"),
     [
         ("switches.pfc.xon_offset", "Unit: bytes. Values: e.g. 96KB"),
-        ("switches.pfc.xon_offset", "Default: 4608B: what SONiC ships for"),
+        ("switches.pfc.xon_offset", "Default: 4608B: SONiC's value for"),
         ("switches.watchdog.poll", "Source: SONiC, sonic-utilities"),
         ("switches.pfc", "headroom Buffer reserved per port and priority"),
         ("switches.nodes.leaf1.pfc.priorities", "Lossless priorities"),
@@ -64,7 +64,7 @@ def refusal(*words: str) -> str:
         ("counter", "rx_prioN_pause_duration"),
         ("check", "fct_slowdown"),
         ("compare.ib.fabric", "ib: InfiniBand"),
-        ("", "traffic Who sends how much to whom."),
+        ("", "traffic The workload: sources, destinations and sizes of messages."),
     ],
 )
 def test_each_kind_of_topic_is_explained(words: str, expected: str) -> None:
@@ -278,7 +278,7 @@ def test_automatic_switching_is_derived(spec_file: Path, fabric: str, way: str) 
     """The derived value is the one that the switches of the merged spec use."""
     (value,) = in_force(spec_file, "switches.switching", f"fabric={fabric}")
     assert value.value == f"auto: {way}"
-    assert value.origin == f"derived from fabric: as switches of fabric {fabric} do"
+    assert value.origin == f"derived from fabric: the default of fabric {fabric}"
     spec = load_spec(spec_file, [f"fabric={fabric}"])
     assert spec.cuts_through("leaf1") == (way == "cut-through")
 

@@ -84,7 +84,9 @@ def test_an_escaped_lone_surrogate_is_refused(tmp_path: Path) -> None:
     """YAML can escape a lone surrogate, which cannot be printed."""
     path = tmp_path / "half.emu.yml"
     path.write_text('name: demo\n"\\udc80": 1\n')
-    with pytest.raises(SpecError, match=r"half\.emu\.yml:2:1: an escape makes half a character"):
+    with pytest.raises(
+        SpecError, match=r"half\.emu\.yml:2:1: an escape stands for half of a character"
+    ):
         load_spec(path)
 
 

@@ -157,8 +157,8 @@ def test_a_setting_changes_one_key() -> None:
 @pytest.mark.parametrize(
     ("setting", "finding"),
     [
-        ("seed", "--set seed: is no setting; write it like --set switches.ecn.kmin=50KB"),
-        ("=1", "--set : is no setting; write it like --set switches.ecn.kmin=50KB"),
+        ("seed", "--set seed: is not a setting; write it like --set switches.ecn.kmin=50KB"),
+        ("=1", "--set : is not a setting; write it like --set switches.ecn.kmin=50KB"),
         ("seed=", "--set seed: has no value"),
         ("sede=1", "--set sede: sede: unknown key (did you mean 'seed'?)"),
         ("x.y.z=1", "--set x.y.z: x: unknown key"),
