@@ -1,4 +1,4 @@
-"""A lab in the background, for tests: who owns it, and what is left when it is over."""
+"""A lab in the background, for tests: its owner process, and a check that nothing of it remains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OWNER = "emu.daemon.daemon_main"
 
 
 def at_home(user: User) -> User:
-    """The same person with a runtime folder in the home folder."""
+    """The same user with a runtime folder in the home folder."""
     runtime = user.home / "runtime"
     runtime.mkdir()
     if may_be_anybody():
@@ -29,7 +29,8 @@ def at_home(user: User) -> User:
 
 @contextmanager
 def lab_up(user: User, spec: str, *words: str) -> Iterator[Inside]:
-    """A lab of this spec. Afterwards it is ended, if the body has not, and nothing of it left."""
+    """Brings up a lab of this spec; afterwards ends it, unless the body has, and checks that
+    nothing of it remains."""
     before = Outside.now(user)
     path = user.home.parent / "standing.emu.yml"
     path.write_text(spec)
@@ -47,7 +48,7 @@ def lab_up(user: User, spec: str, *words: str) -> Iterator[Inside]:
 
 
 def assert_gone(inside: Inside) -> None:
-    """The lab has ended, and nobody is left in it."""
+    """Checks that the lab has ended and that no process remains in it."""
     inside.wait_for_end()
     left = inside.left()
     assert left == [], f"left: {left}"
@@ -69,7 +70,7 @@ def _owns(process: Path, user: User) -> bool:
 
 
 def status_of(user: User) -> list[dict[str, Any]]:
-    """Of all labs of the user."""
+    """The status of all labs of the user."""
     ended = user.run_emu("status", "--json")
     assert ended.code == 0, ended.err
     labs: list[dict[str, Any]] = json.loads(ended.out)["labs"]
@@ -77,7 +78,7 @@ def status_of(user: User) -> list[dict[str, Any]]:
 
 
 def watch_events(user: User) -> subprocess.Popen[bytes]:
-    """`emu events` of the user's one lab, which prints whatever happens from now on."""
+    """Starts `emu events` for the user's one lab and waits until it listens."""
     watching = user.emu("events")
     assert watching.stderr is not None
     said = watching.stderr.readline()
@@ -86,7 +87,7 @@ def watch_events(user: User) -> subprocess.Popen[bytes]:
 
 
 def faults_of(user: User) -> list[dict[str, Any]]:
-    """Of the user's one lab."""
+    """The faults of the user's one lab."""
     ended = user.run_emu("fault", "list")
     assert ended.code == 0, ended.err
     return list(map(json.loads, ended.out.splitlines()))

@@ -20,7 +20,7 @@ def pcapng(
     linktype: int = LinkType.ETHERNET,
     original_length: int | None = None,
 ) -> bytes:
-    """A microsecond apart, at one interface, `leaf1:h1`."""
+    """A pcapng file with frames a microsecond apart on one interface, `leaf1:h1`."""
     stream = io.BytesIO()
     writer = PcapngWriter(stream, [Interface("leaf1:h1", linktype)])
     for n, frame in enumerate(frames):
@@ -35,7 +35,7 @@ def pcap(
     magic: int = 0xA1B2C3D4,
     linktype: int = LinkType.ETHERNET,
 ) -> bytes:
-    """Frames as (seconds, fraction, bytes)."""
+    """A pcap file of frames given as (seconds, fraction, bytes)."""
     header = struct.pack(order + "IHHIIII", magic, 2, 4, 0, 0, 65535, linktype)
     records = (
         struct.pack(order + "IIII", seconds, fraction, len(data), len(data)) + data
@@ -56,7 +56,7 @@ def section(order: str = "<") -> bytes:
 
 
 def raw_capture(records: Iterable[Raw]) -> bytes:
-    """A file as the core writes it; packet ids count from 0."""
+    """A file in the core's raw format; packet ids count from 0."""
     return b"".join(
         RAW_RECORD.pack(time_ps, n, port, len(data), len(data), kind, direction.value, 0)
         + data

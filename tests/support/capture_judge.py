@@ -1,12 +1,12 @@
-"""Judges a capture of InfiniBand by its bytes alone. Nothing of the emulator is imported here.
+"""Checks a capture of InfiniBand by its bytes alone. This module imports nothing of the emulator.
 
-    judge(Path("leaf1-h1.erf"), lanes={0: 128 * 1024}).wrong     all that is, in words
+    judge(Path("leaf1-h1.erf"), lanes={0: 128 * 1024}).wrong     all errors, as text
 
-Of every packet both CRCs, its length, and, at a lossless port, its PSN; of every
-flow-control packet its LPCRC. And the books of credit, which a captured port shows from
-both sides: how many blocks have passed, what was granted, and whether anybody sent more.
+For every packet it checks both CRCs, the length and, at a lossless port, the PSN; for every
+flow-control packet the LPCRC. It also keeps account of credit, which a capture shows from both
+sides of a port: the blocks that have passed, the limits granted, and packets beyond a limit.
 
-pcapng, ERF and the headers are read with `struct` from their specifications
+It reads pcapng, ERF and the headers with `struct`, by their specifications
 (draft-ietf-opsawg-pcapng, Wireshark's erf_record.h, IBTA vol 1, 7 and 9).
 """
 
@@ -27,7 +27,7 @@ ACKNOWLEDGE, CNP = 0x11, 0x81
 
 @dataclass(frozen=True)
 class Seen:
-    """A captured frame: when, which way, and what, from its first byte to its last."""
+    """A captured frame: its time, direction, kind and bytes."""
 
     time_ns: int
     way: int
@@ -60,13 +60,14 @@ def _direction(options: bytes) -> int:
 
 
 def _frame(record: bytes) -> bytes:
-    """What the ERF record is about; zeros follow a flow-control packet."""
+    """The frame in an ERF record, without the zeros after a flow-control packet."""
     (wire_length,) = unpack_from(">H", record, 14)
     return record[16:22] if record[8] & 0x7F == LINK else record[16 : 16 + wire_length]
 
 
 def crc16(data: bytes) -> bytes:
-    """Polynomial 0x100B, reflected, as a register that is shifted bit by bit, eight at a time."""
+    """CRC-16 with polynomial 0x100B, reflected; its table comes from a register shifted bit by
+    bit."""
     register = 0xFFFF
     for byte in data:
         register = register >> 8 ^ _TABLE[(register ^ byte) & 0xFF]
@@ -83,7 +84,7 @@ _TABLE = [_shift_out(byte) for byte in range(256)]
 
 
 def icrc(packet: bytes) -> bytes:
-    """Of a packet with its last six bytes, which are the CRCs."""
+    """The ICRC of a packet that ends with its six bytes of CRCs."""
     masked = bytearray(packet[:-6])
     bth = _bth(packet)
     if bth == 8:
@@ -112,15 +113,15 @@ class Lane:
     passed: int = 0
     """Blocks that have passed the port."""
     limit: int | None = None
-    """What the receiver last said; None: nothing yet."""
+    """The last credit limit of the receiver; None before the first."""
 
 
 @dataclass
 class Books:
-    """What is wrong with a port's capture, found frame by frame."""
+    """The account of a port's capture and its errors, frame by frame."""
 
     lanes: Mapping[int, int]
-    """VL -> bytes of its receive buffer, the same at both ends."""
+    """Bytes of the receive buffer by VL, the same at both ends."""
     lossless: bool = True
     wrong: list[str] = field(default_factory=list)
     seen: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -150,7 +151,7 @@ class Books:
             self._in_order(packet)
 
     def _pass(self, frame: Seen) -> None:
-        """Nobody sends what was not granted."""
+        """Counts the packet's blocks; a sent packet must be within its credit."""
         vl, size = frame.data[0] >> 4, blocks(frame.data)
         lane = self._lane[frame.way, vl]
         lane.passed += size
@@ -170,7 +171,7 @@ class Books:
         self._expect(
             fctbs == there.passed % MODULUS, f"VL {vl}: FCTBS {fctbs}, {there.passed} seen"
         )
-        if frame.way == OUT:  # what has come in by now is known; what is on its way is not
+        if frame.way == OUT:  # only this port's own arrivals are known exactly
             room = (fccl - back.passed) % MODULUS
             fits = room * BLOCK <= self.lanes.get(vl, 0)
             self._expect(fits, f"VL {vl}: {room} blocks were granted")
@@ -178,7 +179,8 @@ class Books:
             back.limit = fccl
 
     def _in_order(self, packet: bytes) -> None:
-        """Requests of a queue pair one by one; answers may share a PSN, and skip some."""
+        """PSNs of a queue pair's requests are consecutive; acknowledgements can share a PSN and
+        skip some."""
         bth = _bth(packet)
         opcode = packet[bth]
         if opcode == CNP:
@@ -194,7 +196,7 @@ class Books:
 
 
 def judge(path: Path, lanes: Mapping[int, int], *, lossless: bool = True) -> Books:
-    """All that is wrong with the capture of one port, whose link was up from its beginning on."""
+    """All errors in the capture of one port, whose link was up when the capture began."""
     books = Books(lanes, lossless)
     for number, frame in enumerate(frames_of(path.read_bytes()), start=1):
         books.enter(number, frame)

@@ -42,9 +42,9 @@ def node(
     us: int = 0,
     inputs: str = "",
 ) -> bytes:
-    """As ASTRA-sim's generators write them: int64_val (9) and string_val (29), packed deps.
+    """A node as ASTRA-sim's generators write it: int64_val (9) and string_val (29), packed deps.
 
-    double_val (3) and no value at all as well.
+    Also double_val (3), and an attribute without a value.
     """
     message = field(1, id) + field(2, b"a name") + field(3, kind)
     message += field(4, b"".join(map(varint, ctrl))) + field(5, b"".join(map(varint, after)))

@@ -12,14 +12,14 @@ from tests.support.small_fabrics import look, port
 
 
 def packet(dscp: int, pcp: int | None) -> bytes:
-    """From h1 to h2, as scapy writes it."""
+    """A packet from h1 to h2, built by scapy."""
     ether = Ether(dst="02:01:00:01:00:02", src="02:00:0a:00:00:01")
     ip = IP(src="10.0.0.1", dst="10.0.0.2", tos=dscp << 2) / UDP(dport=9) / Raw(bytes(100))
     return bytes(ether / ip if pcp is None else ether / Dot1Q(vlan=1, prio=pcp) / ip)
 
 
 def received_on(run: VirtualFabric, frame: bytes) -> int:
-    """The priority that left counts a frame of h1's on."""
+    """The priority on which switch left counts a frame from h1."""
     before = look(run).ports["left:h1"]["rx_packets"]
     index = run.fabric.index[port(run, "h1:left")]
     assert lib.fabric_inject(run.fabric.core, index, 0, frame, len(frame))

@@ -1,7 +1,7 @@
-"""The blocks of commands in docs/ and what runs them.
+"""The command blocks in docs/, and a function that runs them.
 
-A block begins with ```console; a line with `$ ` is a command, other lines are what it prints.
-`<!-- in a lab -->` above a block keeps it for the tests of labs.
+A block begins with ```console; a line with `$ ` is a command, the other lines are its output.
+`<!-- in a lab -->` above a block reserves it for the lab tests.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def blocks() -> Iterator[Block]:
 
 
 def run(block: Block, folder: Path, seconds: float = 300) -> None:
-    """All its commands in order, in a folder that has what they name. Each must exit with 0."""
+    """Runs all commands of a block in order, in a folder with the files that they name. Each must
+    exit with 0."""
     for name in _VISIBLE:
         (folder / name).symlink_to(ROOT / name)
     scripts = Path(sys.executable).parent

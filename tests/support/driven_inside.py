@@ -1,4 +1,4 @@
-"""The first process of a real lab in which a test has something done while traffic runs.
+"""The first process of a real lab in which a test sends frames and runs commands during traffic.
 
 `python -m tests.support.driven_inside FD`
 """
@@ -49,7 +49,7 @@ def _send(session: Session, host: str, frame: bytes) -> None:
 
 
 def _run(session: Session, host: str, *command: str) -> str:
-    """What a command on a host prints."""
+    """The output of a command on a host."""
     with entered(session.lab.pids[host]):
         done = subprocess.run(command, capture_output=True, text=True)
     return done.stdout + done.stderr

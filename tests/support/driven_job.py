@@ -9,19 +9,19 @@ from emu.lab.ipc.jobs import Job
 @message
 class DrivenResult:
     captures: dict[str, str]
-    """Port -> file."""
+    """File by port."""
     output: tuple[str, ...]
-    """Of the commands."""
+    """The output of each command."""
 
 
 @message
 class Drive(Job[DrivenResult]):
-    """A run. Once its traffic flows, frames are sent and commands run on hosts, in this order."""
+    """A run that sends frames and then runs commands on hosts once its traffic flows."""
 
     spec: str
     out: str
     slowdown: float
     frames: tuple[tuple[str, str], ...]
-    """Host, and bytes as hex."""
+    """Each frame as its host and its bytes in hex."""
     commands: tuple[tuple[str, ...], ...]
-    """Host, and words."""
+    """Each command as its host and its words."""

@@ -1,4 +1,4 @@
-"""Runs a spec in a real lab and has something done in it while its traffic runs."""
+"""Runs a spec in a real lab, and sends frames and runs commands there during its traffic."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.support.driven_job import Drive
 
 @dataclass(frozen=True)
 class Driven:
-    """What came of it."""
+    """The results of a driven run."""
 
     ports: Mapping[str, RawCounters]
-    """Of the switches."""
+    """Counters of the switches' ports."""
     flows: Mapping[str, FlowRecord]
     captures: Mapping[str, Path]
     output: Sequence[str]
-    """Of the commands."""
+    """The output of each command."""
 
 
 def run_driven(
@@ -36,7 +36,7 @@ def run_driven(
 ) -> Driven:
     """Runs the spec; once its traffic flows, hosts send frames and run commands.
 
-    A frame goes with its host's name, a command begins with it.
+    Each frame is given with its host's name, each command begins with it.
     """
     spec = spec_from_text(text.encode(), source="driven.emu.yml", settings=())
     job = Drive(

@@ -1,4 +1,4 @@
-"""Faults of a spec, and their records after a run."""
+"""Runs with faults of a spec, and the records of the faults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def records(run: VirtualFabric) -> dict[str, FaultRecord]:
 
 
 def run(*settings: str, text: str = PAIR) -> tuple[Outcome, FaultRecord]:
-    """A run with one fault: its outcome, and what the fault did."""
+    """A run with one fault: its outcome and the fault's record."""
     with started(spec_of(text, *settings)) as fabric:
         outcome = finish(fabric, within_ns=90_000_000)
         (record,) = records(fabric).values()

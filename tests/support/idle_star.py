@@ -1,4 +1,4 @@
-"""How long a message takes that is alone between two hosts of a star, in closed form.
+"""The closed form of a lone message's duration between two hosts of a star.
 
 A RoCEv2 WRITE of m bytes, from post to delivery:
 

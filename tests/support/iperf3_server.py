@@ -1,7 +1,7 @@
 """`python -m tests.support.iperf3_server`: iperf3's server for one client, in the background.
 
-Returns when the server listens. What it says later it keeps to itself: it has both ends of the
-pipe that it writes to.
+Returns when the server listens. The server holds both ends of the pipe for its output, so its later
+output is discarded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Packets whose bytes are known to be right, from elsewhere than this project's code.
+"""Packets whose bytes are known to be correct from sources outside of this project.
 
-`covered` is what the ICRC is computed over, before its bits are forced; `icrc` and
-`vcrc` are as transmitted.
+`covered` is the input of the ICRC before its bits are masked; `icrc` and `vcrc` are as transmitted.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ class Vector:
 
     name: str
     link: bytes
-    """The Ethernet header, where there is one."""
+    """The Ethernet header; empty for native packets."""
     covered: bytes
     icrc: bytes
     vcrc: bytes
     layers: Packet
-    """The same, built by hand, everything computable left to be computed."""
+    """The same packet from layers, with all computable fields left out."""
 
     @property
     def frame(self) -> bytes:

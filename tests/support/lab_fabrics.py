@@ -1,4 +1,4 @@
-"""Fabrics that the tests of the lab build."""
+"""Fabrics that the lab tests build."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def clos(hosts_per_leaf: int) -> Topology:
 
 
 def clos_of(hosts_per_leaf: int, **switches: Any) -> Spec:
-    """The same as a spec, with seed 7."""
+    """The same fabric as a spec, with seed 7."""
     text = clos_spec(**switches)
     topology = json.loads(text)["topology"] | {"hosts_per_leaf": hosts_per_leaf}
     return Spec.model_validate(json.loads(text) | {"topology": topology, "seed": 7})
 
 
 def clos_spec(fabric: str = "roce", **switches: Any) -> str:
-    """The spec of the same, with two hosts a leaf, as the lab gets it."""
+    """The spec of the same fabric with two hosts per leaf, as the lab receives it."""
     links = {
         "host": {"rate": "100Gbit", "length": "5m"},
         "fabric": {"rate": "100Gbit", "length": "5m"},

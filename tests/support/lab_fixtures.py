@@ -1,4 +1,4 @@
-"""Fixtures of tests in real labs: who runs `emu`, and where."""
+"""Fixtures of tests in real labs: the users that run `emu`, and their folders."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ TUN = Path("/dev/net/tun")
 
 @pytest.fixture(scope="session")
 def lab_machine() -> None:
-    """What a lab cannot do without; and Ctrl-C, which a shell's background job is started without
-    and would leave to every lab."""
+    """Skips without the requirements of a lab. Restores Ctrl-C, which is ignored in a shell's
+    background job and in every lab that the job starts."""
     need(*NEEDED)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -31,9 +31,8 @@ def lab_machine() -> None:
 
 @pytest.fixture(scope="session")
 def open_folder(request: pytest.FixtureRequest) -> Iterator[Path]:
-    """Where everybody may go. Not in pytest's own folder, which root's next session closes to
-    others. It is left to be looked at where a test has failed; nobody who has a home there is left.
-    """
+    """A folder that every user can enter. It is not pytest's own folder, which root's next session
+    closes to others. It remains after a failed test, but no process whose home is in it."""
     folder = Path(mkdtemp(prefix="emu-lab-tests-"))
     folder.chmod(0o755)
     with reaping(folder):
@@ -53,7 +52,7 @@ def tmp_path(request: pytest.FixtureRequest, open_folder: Path) -> Path:
 
 @pytest.fixture(params=["root", "user"])
 def user(request: pytest.FixtureRequest, tmp_path: Path, lab_machine: None) -> User:
-    """Root, then an ordinary user; where the tests are not root, only themselves."""
+    """Root, then an ordinary user; if the tests do not run as root, only the user who runs them."""
     if request.param == "root" and os.geteuid() != 0:
         pytest.skip("needs root")
     return make_user(tmp_path, ordinary=request.param == "user")
@@ -61,7 +60,7 @@ def user(request: pytest.FixtureRequest, tmp_path: Path, lab_machine: None) -> U
 
 @pytest.fixture
 def myself(tmp_path: Path, lab_machine: None) -> User:
-    """Whoever runs the tests."""
+    """The user who runs the tests."""
     return make_user(tmp_path, ordinary=not may_be_anybody())
 
 
@@ -73,6 +72,6 @@ def ordinary(tmp_path: Path, lab_machine: None) -> User:
 
 @pytest.fixture
 def with_tun(tmp_path: Path, lab_machine: None) -> User:
-    """An ordinary user, where these may open /dev/net/tun, as udev lets them; root elsewhere."""
+    """An ordinary user if every user can open /dev/net/tun, as udev allows; otherwise root."""
     open_to_all = TUN.exists() and TUN.stat().st_mode & 0o006 == 0o006
     return make_user(tmp_path, ordinary=open_to_all or not may_be_anybody())

@@ -1,6 +1,6 @@
 """The `emu` process of a lab under test: `python -m tests.support.lab_owner JOB [terminal]`.
 
-JOB is a message of `stub_jobs.py`, as a line. Prints every progress text and the result as lines;
+JOB is a message of `stub_jobs.py` on one line. Prints every progress text and the result as lines;
 an error goes to stderr and into the exit code, as with `emu`.
 """
 

@@ -1,4 +1,4 @@
-"""A recording of the real clock, at slowdown 1000, of what processes are said to have seen."""
+"""A recording of the real clock at slowdown 1000, merged from given observations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOPOLOGY = SPEC.topology.build()
 
 
 def at_the_start() -> Observation:
-    """Of the whole fabric, before anything happens."""
+    """The observation of the whole fabric before the start."""
     with VirtualFabric(SPEC, TOPOLOGY) as run:
         return run.observe()
 

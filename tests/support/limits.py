@@ -1,4 +1,4 @@
-"""How many random examples a property is tried with."""
+"""The number of random examples for each property."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from hypothesis import HealthCheck, settings
 
 
 def examples(suite: int) -> settings:
-    """So many in the suite; with `--hypothesis-profile long` as many as that says."""
+    """`suite` examples in the suite; with `--hypothesis-profile long` the number in that
+    profile."""
     in_suite = settings.get_current_profile_name() == "repeatable"
     return settings(
         max_examples=suite if in_suite else settings().max_examples,

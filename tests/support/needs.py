@@ -1,4 +1,4 @@
-"""What a test cannot do without."""
+"""The requirements of a test."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from emu.lab.probe import require
 
 
 def need(*names: str) -> None:
-    """Skips, with the reason, where one of these is missing; names as `emu check` has them."""
+    """Skips, with the reason, if one of these is missing; the names are those of `emu check`."""
     try:
         require(*names)
     except HostError as error:

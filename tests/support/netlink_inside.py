@@ -1,8 +1,8 @@
-"""`python -m tests.support.netlink_inside`: a small network made by steps, as `ip -json` sees it.
+"""`python -m tests.support.netlink_inside`: a small network built by steps, as `ip -json` shows it.
 
-Runs in the namespaces of `unshare_command`. Prints JSON: namespace -> links, addresses,
-neighbours, routes; what `net_reading` reads of h1's interface; the notes of a link that went
-down and came back; and the errors of steps that the kernel refuses.
+Runs in the namespaces of `unshare_command`. Prints JSON: for each namespace its links, addresses,
+neighbours and routes; the values that `net_reading` reads of h1's interface; the notes about a link
+that went down and up again; and the errors of steps that the kernel refuses.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def _link_notes(pids: dict[str, int]) -> list[str]:
-    """Of the lab's end of a link, while its other end is down and when it is up again."""
+    """The notes of the lab's end of a link while its other end goes down and up again."""
     watch = LinkWatch(pids["lab"])
     with entered(pids["h1"]):
         run(["ip", "link", "set", "h1-eth0", "down"])
@@ -72,7 +72,7 @@ def _link_notes(pids: dict[str, int]) -> list[str]:
 
 
 def _error(step: NetStep, pids: dict[str, int]) -> str:
-    """Of the step, though it stands between two that the kernel takes."""
+    """The error of a step between two steps that the kernel accepts."""
     veth = AddVeth("lab", f"spare{REFUSED.index(step)}", "h1", mtu=1500)
     try:
         carry_out([SetUp("h1", "lo"), step, SetUp("h1", "lo"), veth], pids)

@@ -1,4 +1,4 @@
-"""Observations of a run on the real clock, made up for tests."""
+"""Synthetic observations of a run on the real clock."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from emu.measure.timeline import NOTHING_NOTED
 
 
 def bucket_of(value: int) -> int:
-    """The bucket a value belongs to, found by its definition."""
+    """The bucket of a value, by the definition of buckets."""
     return max(bucket for bucket in range(1024) if bucket_value(bucket) <= value)
 
 

@@ -9,7 +9,7 @@ from scapy.layers.l2 import Ether
 
 
 def pfc_frame(priority: int, quanta: int) -> bytes:
-    """A pause frame as another implementation writes it."""
+    """A PFC frame as another implementation builds it."""
     enable: dict[str, Any] = {f"c{priority}_enabled": 1, f"c{priority}_pause_time": quanta}
     frame = Ether(dst="01:80:c2:00:00:01", src="02:00:00:00:00:09")
     return bytes(frame / MACControlClassBasedFlowControl(**enable))

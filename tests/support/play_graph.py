@@ -1,4 +1,4 @@
-"""Plays a graph through by its dependencies alone, in memory of its own."""
+"""Plays a graph by its dependencies alone, in memory of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from traffic.job import FLOAT_BYTES, Floats, Job
 
 
 def played(graph: OperationGraph, job: Job, first: list[Floats]) -> dict[str, Floats]:
-    """What each rank's buffer holds in the end, when messages carry what the buffers hold."""
+    """Each rank's buffer at the end, where each message carries the sender's bytes at that time."""
     buffers = dict(zip(job.ranks, (values.copy() for values in first), strict=True))
     for id in nx.topological_sort(graph.dependencies()):
         flow, count = graph.flows[graph.flow_of[id]], graph.size_bytes[id] // FLOAT_BYTES

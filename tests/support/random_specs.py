@@ -1,6 +1,6 @@
-"""Fabrics, settings and workloads at random, for properties that hold for all of them.
+"""Random fabrics, settings and workloads, for properties that hold for all of them.
 
-Drawn are mappings as in a spec file, so that a counter-example reads like one.
+Strategies give mappings as in a spec file, so that a counter-example reads like one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DROPS = (
     "corrupt",
     "link_down_discard",
 )
-"""What ends at a port of either fabric: counted there, once."""
+"""Counters of packets that are dropped at a port of either fabric, each in exactly one."""
 
 
 def _kind(kind: str, *links: str, **sizes: st.SearchStrategy[int]) -> st.SearchStrategy[Yaml]:
@@ -43,7 +43,7 @@ def _kind(kind: str, *links: str, **sizes: st.SearchStrategy[int]) -> st.SearchS
 
 @st.composite
 def _trees(draw: st.DrawFn) -> Yaml:
-    """A switch, or some in a tree, and hosts at any of them."""
+    """One switch or several in a tree, with hosts at any of them."""
     switches = [f"s{number + 1}" for number in range(draw(st.integers(1, 4)))]
     hosts = [f"h{number + 1}" for number in range(draw(st.integers(2, 8)))]
     cables = [
@@ -69,7 +69,7 @@ KINDS = st.one_of(
 
 @st.composite
 def topologies(draw: st.DrawFn) -> Yaml:
-    """Two to sixteen hosts; up to three cables are not like the others."""
+    """Two to sixteen hosts; up to three cables differ from the others."""
     drawn: Yaml = draw(KINDS)
     names = st.sampled_from(cables_of(drawn))
     odd = draw(st.dictionaries(names, LINK, max_size=3))
@@ -108,8 +108,8 @@ _CHUNK = st.sampled_from([{}, {"chunk": "5KB"}])
 
 @st.composite
 def _entry(draw: st.DrawFn, hosts: list[str]) -> Yaml:
-    """Of the patterns with one receiver, most are for the first host. In a round all send to
-    the host so many further on, which on a ring can end in a deadlock."""
+    """One entry of traffic. Patterns with one receiver mostly use the first host. In a round every
+    host sends to the one `on` places further, which can deadlock a ring."""
     patterns = ["pair", "pair", "incast", "round", "permutation", "all-to-all", "job"]
     pattern = draw(st.sampled_from(patterns))
     if pattern == "round":
@@ -134,7 +134,7 @@ def _entry(draw: st.DrawFn, hosts: list[str]) -> Yaml:
 
 @st.composite
 def traffic(draw: st.DrawFn, hosts: list[str], priorities: st.SearchStrategy[int]) -> list[Yaml]:
-    """Pairs, incasts, rounds, permutations, all to all and collectives, side by side."""
+    """Pairs, incasts, rounds, permutations, all-to-alls and collectives, side by side."""
     return [
         {"name": f"t{number}", **entry, "priority": draw(priorities), "start": draw(DELAYS)}
         for number, entry in enumerate(draw(st.lists(_entry(hosts), min_size=1, max_size=6)))

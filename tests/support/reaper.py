@@ -1,9 +1,9 @@
-"""`python -m tests.support.reaper FOLDER`: ends what a test session has left behind.
+"""`python -m tests.support.reaper FOLDER`: ends the processes that a test session leaves behind.
 
-A session that is killed ends none of its labs, and those that `emu up` has brought up belong to
-nobody else. So this process waits, in a session of its own, for the end of its standard input,
-which comes with the end of the tests, whatever that was. Then it kills everybody whose home is in
-FOLDER, where nobody but the tests makes homes. A lab ends with its owner.
+A killed session ends none of its labs, and those of `emu up` have no other owner. So this process
+runs in a session of its own and waits for the end of its standard input, which comes with the end
+of the tests in any case. Then it kills every process whose HOME is in FOLDER, where only the tests
+make homes. A lab ends with its owner.
 """
 
 from __future__ import annotations
@@ -21,26 +21,28 @@ from tests.support.user import ROOT
 
 @contextmanager
 def reaping(folder: Path) -> Iterator[None]:
-    """Whoever has a home in the folder goes with the body, or with this process."""
+    """Runs the body, and ends every process with a home in the folder afterwards, or when this
+    process dies."""
     with subprocess.Popen(
         [sys.executable, "-m", "tests.support.reaper", str(folder)],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # a signal for all of the tests is not for it
+        start_new_session=True,  # signals to the session of the tests do not reach it
     ):
         yield
 
 
 def reap(folder: Path) -> None:
-    """Returns when nobody is left; some may have started others meanwhile."""
+    """Kills until no process is left, because some can start others meanwhile."""
     while sum(_kill(process, folder) for process in Path("/proc").iterdir()):
         pass
 
 
 def _kill(process: Path, folder: Path) -> bool:
-    """Kills it, if its home is in the folder. False: it is not, or it is gone."""
+    """Kills the process if its home is in the folder. False: the home is elsewhere, or the process
+    has ended."""
     if not process.name.isdigit():
         return False
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""A lab that is in the middle of something, to be ended by a test."""
+"""A running lab that a test interrupts."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class RunningLab:
     """A lab, and everything of it that could outlive it."""
 
     def __init__(self, user: User, *command: str, says: str | None = None) -> None:
-        """`command` starts it. It is up when it writes a line that begins with `says`; unless
-        given, when a host has sent something."""
+        """`command` starts the lab. It is up when it prints a line that begins with `says`, by
+        default when a host has sent a frame."""
         self._user = user
         self._before = Outside.now(user)
         self.owner = user.start(*command)
@@ -36,7 +36,7 @@ class RunningLab:
         os.kill(self.inside.process(*victim), signal.SIGKILL)
 
     def end(self) -> Ended:
-        """What the owner said when it had ended. Fails when anything of the lab is left."""
+        """The owner's output and exit code at its end. Fails if anything of the lab remains."""
         ended = wait(self.owner)
         self.inside.wait_for_end()
         assert self.inside.left() == []
@@ -45,7 +45,7 @@ class RunningLab:
 
 
 def _wait_for(process: subprocess.Popen[bytes], says: str) -> None:
-    """Reads both streams line by line, and not a byte more, until one has the line."""
+    """Reads both streams line by line, and no byte more, until one has the line."""
     streams: list[IO[bytes]] = [s for s in (process.stdout, process.stderr) if s is not None]
     said = ""
     while True:
@@ -60,7 +60,7 @@ def _wait_for(process: subprocess.Popen[bytes], says: str) -> None:
 
 
 def _wait_for_frames(process: subprocess.Popen[bytes]) -> None:
-    """Until the shim has received a frame by any interface in its network namespace."""
+    """Waits until the shim has received a frame on any interface in its network namespace."""
     until = time.monotonic() + SECONDS
     while not any(map(_has_received, _shims_of(process.pid))):
         assert process.poll() is None, f"the lab has ended with {process.poll()}"
@@ -68,7 +68,8 @@ def _wait_for_frames(process: subprocess.Popen[bytes]) -> None:
 
 
 def _shims_of(root: int) -> list[int]:
-    """None while processes come and go: a lab is built by many short ones."""
+    """The shim processes. Empty if processes end during the search: building a lab starts many
+    short ones."""
     try:
         return [pid for pid in descendants(root) if "emu.lab.shim_main" in command_of(pid)]
     except (FileNotFoundError, ProcessLookupError):
@@ -76,7 +77,8 @@ def _shims_of(root: int) -> list[int]:
 
 
 def _has_received(pid: int) -> bool:
-    """Whether an interface of a host's cable has, in the process' network namespace."""
+    """Whether an interface of a host's cable in the network namespace of the process has received a
+    frame."""
     rows = Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:]
     counts = dict(row.strip().split(":", 1) for row in rows)
     return any(int(own.split()[1]) for name, own in counts.items() if "-eth" in name)

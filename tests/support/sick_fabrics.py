@@ -1,4 +1,4 @@
-"""Specs of which each shows one pathology, and what their runs show."""
+"""Specs that show one pathology each, and the facts of their runs."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ traffic: [{name: greedy, pattern: incast, from: [h2, h5, h6, h7, h8], to: h1, si
 
 
 def facts_of(text: str, folder: Path, settings: tuple[str, ...] = ()) -> RunFacts:
-    """Of a run on the virtual clock; on InfiniBand under the routes that OpenSM makes."""
+    """Runs the spec on the virtual clock; on InfiniBand with OpenSM's routes."""
     spec = spec_from_text(text.encode(), source="sick.emu.yml", settings=settings)
     topology = spec.topology.build()
     subnet = manage(spec, topology, folder) if spec.fabric == "ib" else None

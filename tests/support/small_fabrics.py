@@ -1,4 +1,4 @@
-"""Small fabrics on the virtual clock, for the tests of this folder."""
+"""Small fabrics on the virtual clock."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ INCAST = (
     ONE_SWITCH
     + "traffic: [{name: incast, pattern: incast, from: h2-h5, to: h1, op: write, size: 400KB}]\n"
 )
-"""Four hosts write to the fifth, all at once."""
+"""Four hosts write to the fifth at the same time."""
 
 
 def spec_of(text: str, *settings: str) -> Spec:
@@ -65,7 +65,7 @@ def spec_of(text: str, *settings: str) -> Spec:
 
 @contextmanager
 def started(spec: Spec) -> Iterator[VirtualFabric]:
-    """The spec's fabric at time 0, its workload begun."""
+    """The spec's fabric at time 0, with its workload started."""
     topology = spec.topology.build()
     subnet = shortest_paths(topology) if spec.fabric == "ib" else None
     with VirtualFabric(spec, topology, subnet) as run:
@@ -75,7 +75,7 @@ def started(spec: Spec) -> Iterator[VirtualFabric]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a finished run has to say."""
+    """Flows and counters of a run."""
 
     flows: dict[str, FlowRecord]
     ports: dict[str, dict[str, Any]]
@@ -83,7 +83,7 @@ class Outcome:
     hosts: dict[str, dict[str, int]]
 
     def end_ns(self, flow: str) -> int:
-        """When a flow that has finished did so."""
+        """The time when a finished flow ended."""
         end_ns = self.flows[flow].end_ns
         assert end_ns is not None, f"{flow} did not finish"
         return end_ns
@@ -111,7 +111,7 @@ def look(run: VirtualFabric) -> Outcome:
 
 
 def outcome_of(text: str, *settings: str) -> Outcome:
-    """Builds, runs to the end, looks."""
+    """The outcome of a whole run of the spec."""
     with started(spec_of(text, *settings)) as run:
         return finish(run)
 
@@ -129,7 +129,7 @@ def shortest_paths(topology: Topology) -> Subnet:
 
 
 def tree_paths(topology: Topology) -> Subnet:
-    """LFTs of the shortest paths in a tree of the fabric's cables: free of circles in any."""
+    """LFTs of the shortest paths in a tree of the fabric's cables, which form no credit loop."""
     tree = nx.minimum_spanning_edges(nx.Graph(topology.graph), data=True)
     cables = tuple(edge["cable"] for _, _, edge in tree)
     return shortest_paths(replace(topology, cables=cables))

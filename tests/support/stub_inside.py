@@ -1,4 +1,4 @@
-"""The first process of a lab whose shim and NICs are stubs, with the jobs that the tests need.
+"""The first process of a lab whose shim and NICs are stubs, with the jobs of the tests.
 
 `python -m tests.support.stub_inside FD`
 """
@@ -36,7 +36,7 @@ def run(job: RunStubs, supervisor: Supervisor) -> JobResult:
 
 
 def idle(job: Idle, supervisor: Supervisor) -> JobResult:
-    """One host's shell has started."""
+    """Starts a shell on one host, and waits."""
     _open(job, supervisor).lab.net["h3"].cmd("true")
     supervisor.progress(Progress("idle"))
     supervisor.wait_for_the_end()

@@ -9,7 +9,7 @@ from emu.lab.ipc.messages import Done
 
 @message
 class Outputs:
-    """What commands printed."""
+    """The output of commands."""
 
     marker: str
     notes: tuple[str, ...]
@@ -24,12 +24,12 @@ class RunStubs(Job[RunResult]):
     out: str
     slowdown: float = 1000
     rnic_fails: str = ""
-    """With this error, unless empty."""
+    """The error with which the NICs fail; empty: they do not."""
 
 
 @message
 class Idle(Job[Done]):
-    """Builds the lab, says so, and waits until it is ended."""
+    """Builds the lab, reports it, and waits for the end."""
 
     spec: str
     out: str

@@ -1,6 +1,6 @@
-"""A stand-in for the NIC process: it answers, and has nothing to send.
+"""A stand-in for the NIC process: it answers, and sends nothing.
 
-`python -m tests.support.stub_nics ERROR FD`. It fails with the error, unless that is empty.
+`python -m tests.support.stub_nics ERROR FD`. It fails with the error, unless the error is empty.
 """
 
 from __future__ import annotations

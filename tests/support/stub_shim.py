@@ -1,4 +1,4 @@
-"""A stand-in for the shim: it answers what the shim answers, and every cable is a kernel bridge.
+"""A stand-in for the shim: it answers like the shim, and every cable is a kernel bridge.
 
 `python -m tests.support.stub_shim FD`
 """
@@ -34,7 +34,8 @@ def job(channel: Channel) -> None:
 
 
 def _bridge(name: str, cable: Cable) -> str:
-    """Lines for `ip` that join a cable's two ends. `ageing_time 0`: it learns no addresses."""
+    """Lines for `ip` that join a cable's two ends. With `ageing_time 0` the bridge learns no
+    addresses."""
     return (
         f"link add name {name} mtu 4200 type bridge ageing_time 0\n"
         f"link set {cable.a.interface} master {name}\n"

@@ -1,4 +1,4 @@
-"""The first process of a lab that is nothing but a switch on the real clock.
+"""The first process of a lab that consists of one switch on the real clock.
 
 `python -m tests.support.switch_inside FD`
 """
@@ -30,7 +30,7 @@ from tests.support.switch_job import Forward, Forwarded
 from topologies.graph import Topology
 
 _SECONDS = 10.0
-"""More than any frame takes."""
+"""More than any frame needs."""
 _SOL_PACKET = 263
 _VLAN_VALID = 1 << 4  # linux/if_packet.h
 _AUXDATA = struct.Struct("=IIIHHHH")  # linux/if_packet.h: struct tpacket_auxdata
@@ -79,7 +79,7 @@ def forward(job: Forward, supervisor: Supervisor) -> JobResult:
 
 
 def _cables(topology: Topology) -> tuple[socket.socket, socket.socket]:
-    """Lays veths to hosts that are one namespace; h1's and h2's sockets there."""
+    """Adds veths to one namespace for all hosts; returns the sockets of h1 and h2 there."""
     hosts = keep_host()
     for namespace in (os.getpid(), hosts):
         with entered(namespace):
@@ -98,17 +98,17 @@ def _cables(topology: Topology) -> tuple[socket.socket, socket.socket]:
 
 
 def _stay_on_one_processor() -> None:
-    """The kernel keeps frames' order only on the processor that sends them.
+    """Pins the process to one processor: the kernel keeps frames in order only per processor.
 
-    Each has a queue of its own for what comes out of veths, and a sender that is moved
-    to another overtakes what the first has not got round to.
+    Each processor has a queue of frames from veths, so a sender that migrates can overtake its own
+    frames in the queue of the processor before.
     """
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 @contextmanager
 def _at_most(memory: int | None) -> Iterator[None]:
-    """Gives the process only so much more address space for a while."""
+    """Limits the growth of the process' address space for a while."""
     limits = resource.getrlimit(resource.RLIMIT_AS)
     if memory is not None:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -118,7 +118,7 @@ def _at_most(memory: int | None) -> Iterator[None]:
 
 
 def _waiting(sink: socket.socket) -> Iterator[str]:
-    """Frames that wait at a socket, as hex."""
+    """Frames in a socket's receive queue, as hex."""
     while True:
         try:
             frame, controls, _, _ = sink.recvmsg(9000, 256, socket.MSG_DONTWAIT)
@@ -128,7 +128,7 @@ def _waiting(sink: socket.socket) -> Iterator[str]:
 
 
 def _vlan_tag(controls: list[tuple[int, int, bytes]]) -> bytes:
-    """The tag that the kernel took out of a frame; nothing where it had none."""
+    """The VLAN tag that the kernel removed from a frame; empty if it had none."""
     (auxiliary,) = (data for level, _, data in controls if level == _SOL_PACKET)
     status, _, _, _, _, tci, tpid = _AUXDATA.unpack(auxiliary)
     return struct.pack("!HH", tpid, tci) if status & _VLAN_VALID else b""

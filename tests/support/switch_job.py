@@ -8,10 +8,10 @@ from emu.lab.ipc.jobs import Job
 
 @message
 class Forwarded:
-    """What came of the frames."""
+    """The frames that arrived, and the counters of the others."""
 
     arrived: tuple[str, ...]
-    """At h2, as hex."""
+    """Frames that reached h2, as hex."""
     drops: int
     drops_over_time: int
     dropped: int
@@ -23,14 +23,14 @@ class Forwarded:
 
 @message
 class Forward(Job[Forwarded]):
-    """h1 sends frames to h2 before the switch looks."""
+    """h1 sends frames to h2 before the switch first reads its sockets."""
 
     spec: str
     out: str
     frames: tuple[str, ...]
-    """As hex."""
+    """Frames as hex."""
     arrivals: int
-    """Wait for so many."""
+    """The number of frames to wait for."""
     ring_frames: int
     memory: int | None
-    """Bytes that the process may take for its ring; None: as much as there is."""
+    """Bytes that the process can allocate for its ring; None: no limit."""

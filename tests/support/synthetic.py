@@ -1,7 +1,7 @@
-"""Recordings made up for tests: plausible, simple, and the same every time.
+"""Synthetic recordings for tests: plausible, simple, and always the same.
 
-Flows grow evenly from start to end, queues rise to a peak and fall again,
-waiting ports wait for a fixed share of the time.
+Flows grow evenly from start to end, queues rise to a peak and fall again, and waiting ports wait
+for a fixed share of the time.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ def record(
     ports: Mapping[str, Counters] | None = None,
     **fields: Any,
 ) -> Recording:
-    """A run of `spec`: when each flow was over, and what its ports did.
+    """A run of `spec` with given ends of flows and activity of ports.
 
-    `ends_ns`, `resent`: by flow. `queues` (peak bytes), `waiting` (share of the
-    time), `ports` (counters): by port name. What is not named is idle.
+    `ends_ns`, `resent`: by flow. `queues` (peak bytes), `waiting` (share of the time), `ports`
+    (counters): by port name. Ports without values are idle.
     """
     topology = spec.topology.build()
     flows = tuple(_flows(spec, ends_ns, resent or {}))
@@ -116,7 +116,7 @@ def record(
 
 
 def machine_series() -> MachineSeries:
-    """A hiccup at 400 us, in which Open vSwitch kept frames and lost some."""
+    """A hiccup at 400 us, during which Open vSwitch delayed frames and lost some."""
     return MachineSeries(
         ledger_time_ns=np.arange(1, 7) * 100_000,
         kept_ns=np.array([90, 80, 85, 700, 90, 80]),
@@ -200,7 +200,7 @@ LAST_FINISH_NS = {
     "roce-dcqcn": 660_000,
     "ib": 596_000,
 }
-"""When the incast is over on each of the four fabrics."""
+"""The end of the incast on each of the four fabrics."""
 _VICTIM = {"roce-lossy": 300_000, "roce-pfc": 420_000, "roce-dcqcn": 105_000, "ib": 390_000}
 _TOTALS: dict[str, Counters] = {
     "roce-lossy": {"packets": 2300, "drops_lossy": 312, "retransmitted_packets": 460},

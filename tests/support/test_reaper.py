@@ -1,4 +1,4 @@
-"""What tests have started goes with them, also when they are killed."""
+"""Processes of the tests end with the tests, even if the tests are killed."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ with reaping(folder):
 """
 
 
-def test_what_a_killed_session_has_started_ends(tmp_path: Path) -> None:
-    """However far it has gone from it; nobody else."""
+def test_reaper_ends_the_processes_of_a_killed_session(tmp_path: Path) -> None:
+    """Also those in other sessions, but no process of others."""
     elsewhere = os.environ | {"HOME": f"{tmp_path}-2/home"}
     command = [sys.executable, "-c", _SESSION, str(tmp_path)]
     with (
@@ -44,7 +44,7 @@ def test_what_a_killed_session_has_started_ends(tmp_path: Path) -> None:
         other.kill()
 
 
-def test_what_is_left_at_the_end_ends(tmp_path: Path) -> None:
+def test_reaper_ends_what_remains_at_the_end(tmp_path: Path) -> None:
     home = os.environ | {"HOME": str(tmp_path / "home")}
     with reaping(tmp_path):
         left = subprocess.Popen(["sleep", "600"], env=home)

@@ -1,4 +1,4 @@
-"""What a lab could leave behind, and whether it has.
+"""Everything that a lab could leave behind.
 
 before = Outside.now(user)
 process = user.emu("run", spec)
@@ -28,12 +28,12 @@ _ANYBODYS_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/run/lock")
 
 @dataclass(frozen=True)
 class Outside:
-    """What is there outside any lab."""
+    """The state of the machine outside of any lab."""
 
     interfaces: frozenset[str]
     mounts: frozenset[str]
     files: frozenset[Path]
-    """The user's: in the home folder, and where anybody may write."""
+    """Files of the user: in the home folder, and where every user may write."""
 
     @classmethod
     def now(cls, user: User) -> Self:
@@ -48,7 +48,7 @@ class Inside:
     """The processes and namespaces of a running lab."""
 
     def __init__(self, root: int) -> None:
-        """`root` is the process that all others descend from, the user's."""
+        """`root` is the user's process, from which all others descend."""
         self.commands: dict[int, tuple[str, ...]] = {}
         self._ends: dict[int, int] = {}
         for pid in (root, *descendants(root)):
@@ -67,13 +67,13 @@ class Inside:
         return pid
 
     def wait_for_end(self) -> None:
-        """Waits until every process is gone. Fails when one stays."""
+        """Waits until every process has ended. Fails if one does not."""
         for pid, end in self._ends.items():
             assert select.select([end], [], [], SECONDS)[0], f"left: {self.commands[pid]}"
             os.close(end)
 
     def left(self) -> list[str]:
-        """Who but this process is still in one of the namespaces, or holds one open. Call once."""
+        """Other processes that are still in one of the namespaces, or hold one open. Call once."""
         left = [
             f"process {process.name}"
             for process in _PROC.iterdir()
@@ -102,8 +102,8 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def _opened(processes: Iterable[Path]) -> dict[str, int]:
-    """Namespaces of these processes that are not our own, open: the kernel gives the number of one
-    that has ended to the next."""
+    """Open descriptors of these processes' namespaces, except our own: they prevent the kernel from
+    giving the number of an ended namespace to a new one."""
     own = _namespaces(_PROC / "self")
     opened: dict[str, int] = {}
     for process in processes:
@@ -116,7 +116,7 @@ def _opened(processes: Iterable[Path]) -> dict[str, int]:
 
 
 def _namespace_links(process: Path) -> Iterator[Path]:
-    """Of a process and its threads."""
+    """The namespace links of a process and its threads."""
     for task in (process / "task").iterdir():
         yield from (task / "ns" / kind for kind in _NAMESPACES)
 
@@ -127,7 +127,8 @@ def _namespaces(process: Path) -> frozenset[str]:
 
 
 def _held(process: Path) -> frozenset[str]:
-    """The same and those it has open; nothing of a process that has ended or is not ours to see."""
+    """The namespaces that a process is in or holds open; empty if it has ended or is not
+    accessible."""
     try:
         if (process / "stat").read_text().rpartition(")")[2].split()[0] == "Z":
             return frozenset()
@@ -143,7 +144,7 @@ def _target(link: Path) -> str:
 
 
 def _files_of(group: int) -> Iterator[Path]:
-    """A group's files in the folders where anybody may write."""
+    """A group's files in the folders where every user may write."""
     for folder in filter(Path.is_dir, map(Path, _ANYBODYS_FOLDERS)):
         for path in folder.iterdir():
             with suppress(OSError):

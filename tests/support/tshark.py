@@ -1,4 +1,4 @@
-"""tshark as the second opinion: the fields that it reads in a capture."""
+"""tshark as an independent reader: the fields that it finds in a capture."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def number(text: str) -> int:
 
 
 def write(path: Path, packets: Sequence[Packet]) -> None:
-    """A pcapng file, as ERF records where the packets are native."""
+    """Writes a pcapng file, with ERF records for native packets."""
     native = LRH in packets[0]
     linktype = LinkType.ERF if native else LinkType.ETHERNET
     with path.open("wb") as stream:

@@ -1,4 +1,4 @@
-"""Whether a JSON document is as a TypedDict has it: these keys, values of these types."""
+"""A check of a JSON document against a TypedDict: these keys, with values of these types."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NotRequired, get_args, get_origin, get_type_hints, is_ty
 
 
 def misfits(value: Any, kind: Any, at: str = "document") -> list[str]:
-    """Where the value is not of its kind; nothing when all is well."""
+    """The places whose value has another type; empty if the document matches."""
     if is_typeddict(kind):
         return _misfits_of_typed_dict(value, kind, at)
     if isinstance(kind, UnionType):

@@ -1,8 +1,7 @@
-"""A person at a shell: somebody who runs `emu` in a test, in an empty home folder.
+"""A user at a shell who runs `emu` in a test, in an empty home folder.
 
-Where the tests are root, every file made by what this person starts has a group
-of its own, `group`: so a file that was left behind can be told from everybody
-else's, wherever it lies.
+If the tests run as root, every file that this user's processes create has a group of its own,
+`group`, which distinguishes leftover files from those of other users, wherever they are.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ ROOT = Path(__file__).parents[2]
 EMU = (sys.executable, "-m", "emu.cli.main")
 NOBODY = 65534
 SECONDS = 60.0
-"""More than anything takes, on a machine that has much else to do."""
+"""More than any step takes on a busy machine."""
 
 _SETPRIV = shutil.which("setpriv") or "setpriv"
 _GROUP = 50_000 + os.getpid() % 10_000
 
 
 class Ended(NamedTuple):
-    """What a process left: its exit code, and what it wrote."""
+    """The exit code and the output of a process."""
 
     code: int
     out: str
@@ -35,7 +34,7 @@ class Ended(NamedTuple):
 
 @dataclass(frozen=True)
 class User:
-    """Somebody with a home, and the words before each of their commands."""
+    """A user with a home, and the command prefix that switches to the user."""
 
     prefix: tuple[str, ...]
     group: int
@@ -56,11 +55,11 @@ class User:
         )
 
     def emu(self, *words: str | Path) -> subprocess.Popen[bytes]:
-        """Starts `emu` with these words."""
+        """Starts `emu` with these arguments."""
         return self.start(*EMU, *map(str, words))
 
     def start_on(self, terminal: int, *words: str) -> subprocess.Popen[bytes]:
-        """Starts `emu` with these words on a terminal of its own."""
+        """Starts `emu` with these arguments on a terminal of its own."""
         return subprocess.Popen(
             [*self.prefix, "setsid", "--ctty", *EMU, *words],
             cwd=self.home,
@@ -75,7 +74,7 @@ class User:
         return wait(self.emu(*words))
 
     def with_path(self, path: str) -> User:
-        """The same person with another PATH."""
+        """The same user with another PATH."""
         return replace(self, environment=self.environment | {"PATH": path})
 
 
@@ -86,18 +85,19 @@ def wait(process: subprocess.Popen[bytes]) -> Ended:
 
 
 def may_be_anybody() -> bool:
-    """Whether the tests may run commands as somebody else."""
+    """Whether the tests can run commands as other users."""
     return os.geteuid() == 0
 
 
 def python_is_for_all() -> bool:
-    """Whether any user may run this Python. One in root's home folder is root's alone."""
+    """Whether every user can run this Python. Only root can run one in root's home folder."""
     python = Path(sys.executable).resolve()
     return all(path.stat().st_mode & 0o001 for path in (python, *python.parents))
 
 
 def make_user(folder: Path, *, ordinary: bool) -> User:
-    """Root or an ordinary user, with a home in `folder`, which an ordinary one may enter."""
+    """Root or an ordinary user, with a home in `folder`; an ordinary user must be able to enter
+    it."""
     home = folder / "home"
     home.mkdir()
     environment = {"PYTHONPATH": str(ROOT), "HOME": str(home)}

@@ -1,4 +1,4 @@
-"""Waiting for what a program of its own does in its time."""
+"""Waiting for the effect of another process or thread."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def eventually(holds: Callable[[], bool]) -> None:
-    """Within ten seconds, or the test fails."""
+    """Waits until the condition holds. Fails after ten seconds."""
     end = time.monotonic() + 10
     while not holds():
         assert time.monotonic() < end
