@@ -31,7 +31,7 @@ traffic:
     connections: 4
     start: 5us
 """
-"""A fiftieth of what the links carry: hardly ever are two messages on their way at a time."""
+"""The load is a fiftieth of the links' capacity, so two messages are rarely in flight at a time."""
 
 
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 300), sizes=st.integers(1, 1000))

@@ -1,4 +1,4 @@
-/* Notes what standard input says, a line each, and prints the timeline.
+/* Records the events of standard input, one per line, and prints the timeline.
  *
  *     SINCE LATE KEPT LOSS FRAMES DROPPED */
 #include <inttypes.h>

@@ -19,9 +19,9 @@ PAIR = str(Path(__file__).parents[2] / "topologies" / "pair.emu.yml")
 NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 LINK_BPS = 100e9
 CABLE_NS = 25.0
-"""5 m, the length of links unless told otherwise."""
+"""The delay of 5 m, the default length of links."""
 SWITCH_NS = {"roce": 600.0, "ib": 90.0}
-"""Unless given, at 100 Gbit/s; InfiniBand calls that EDR."""
+"""Default latencies at 100 Gbit/s, which is EDR on InfiniBand."""
 WIRE_BYTES = {
     ("roce", "write"): 98,
     ("roce", "send"): 82,
@@ -32,7 +32,8 @@ WIRE_BYTES = {
     ("ib", "request"): 42,
     ("ib", "response"): 30,
 }
-"""On a link, beside the payload; of a READ's request and its lone response."""
+"""Bytes on a link in addition to the payload; of a READ: of its request and of its only
+response."""
 
 
 def perf(*words: str) -> list[dict[str, float]]:
@@ -166,7 +167,7 @@ CARRIED = {
     "UC": {"write", "send"},
     "UD": {"send"},
 }
-"""By the operation codes of IBTA vol 1, 9.2."""
+"""The verbs of each transport, by the operation codes of IBTA vol 1, 9.2."""
 
 
 @pytest.mark.parametrize("transport", CARRIED)

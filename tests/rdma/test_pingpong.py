@@ -15,7 +15,7 @@ from emu.rdma.names import QPType
 from emu.rdma.pingpong import End, PingPongConfig, Player
 
 OF_LINUX = b"0000:000011:248e8e:00000000000000000000ffff0a090001\0"
-"""What ibv_rc_pingpong says on rxe with the address 10.9.0.1."""
+"""The handshake of ibv_rc_pingpong on rxe with the address 10.9.0.1."""
 SPEC = Path(__file__).parents[2] / "topologies" / "pair.emu.yml"
 
 

@@ -16,7 +16,7 @@ LATENCY_PS = 600_000
 DELAY_PS = 500_000
 OVERHEAD = {"roce": 82, "ib": 26}
 HEADER = {"roce": 64, "ib": 20}
-"""Bytes after which a cut-through switch knows where a packet goes."""
+"""Bytes after which a cut-through switch starts to forward a packet."""
 UPDATE = 6
 """Bytes of InfiniBand's flow-control packet."""
 

@@ -26,7 +26,8 @@ HEADERS = {
     "roce": {"write": 14 + 20 + 8 + 12 + 16 + 4, "read": 14 + 20 + 8 + 12 + 4 + 4},
     "ib": {"write": 8 + 12 + 16 + 4 + 2, "read": 8 + 12 + 4 + 4 + 2},
 }
-"""Bytes of a lone packet beside its payload, FCS aside: of a WRITE, and of a READ's response."""
+"""Bytes of a lone packet in addition to its payload, without FCS: of a WRITE, and of a READ's
+response."""
 READ_REQUEST = {"roce": HEADERS["roce"]["write"], "ib": HEADERS["ib"]["write"]}
 
 

@@ -44,13 +44,13 @@ from tests.support.small_fabrics import ONE_SWITCH, Outcome, look, outcome_of, s
 ROOT = Path(__file__).parents[2]
 LIMIT_NS = 2_000_000_000
 STEP_NS = 100_000
-A_CIRCLE = load_spec(
+DEADLOCKING = load_spec(
     ROOT / "topologies" / "results" / "pfc-deadlock.emu.yml",
     ["hosts.nic.timeout=14", "traffic.0.priority=3"],
 )
-"""It ends in a deadlock, and so do few that are drawn."""
+"""A run that ends in a deadlock, as few random ones do."""
 SETTLED_NS = 1_000_000
-"""After so much time nothing is on a cable any more."""
+"""The time after which no frame is on a cable any more."""
 
 
 @st.composite
@@ -182,13 +182,13 @@ def run_out(spec: Spec) -> End:
 
 
 @examples(100)
-@example(A_CIRCLE)
+@example(DEADLOCKING)
 @given(specs())
 def test_packets_are_conserved_lossless_and_in_order(spec: Spec) -> None:
     """Over random fabrics, thresholds, routes, loads and obstacles."""
     end = run_out(spec)
     assert not end.deadlocked or spec.topology.kind == "ring"
-    assert end.deadlocked or spec is not A_CIRCLE
+    assert end.deadlocked or spec is not DEADLOCKING
     nothing_is_lost_unseen(end)
     lossless_is_lossless(spec, end)
     if spec.switches.routing.kind in KEEPING_ORDER and end.dropped == 0:

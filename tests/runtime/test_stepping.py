@@ -17,7 +17,8 @@ from tests.support.small_fabrics import INCAST, PAIR, finish, spec_of, started
 
 ROOT = Path(__file__).parents[2]
 MTU_FRAME = 4096 + 58
-"""Bytes of a middle packet as a switch counts them: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4."""
+"""Bytes in a switch's buffer of a packet in the middle of a message: Ethernet 14, IPv4 20, UDP 8,
+BTH 12, ICRC 4."""
 
 
 def test_docstring_example_works(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,8 +109,8 @@ def test_injected_pause_stops_the_port_it_reaches() -> None:
 
 
 UNKNOWN = {"roce": bytes(76), "ib": b"\xf0" + bytes(99)}
-"""A frame that the next switch drops. Both keep the line busy for 100 bytes: 24 of Ethernet are
-FCS, preamble and gap; management's lane asks for no credit."""
+"""A frame that the next switch drops. Both keep the line busy for 100 bytes: on Ethernet 24 of them
+are FCS, preamble and gap; the management lane of InfiniBand needs no credit."""
 
 
 @pytest.mark.parametrize("fabric", UNKNOWN)

@@ -21,7 +21,7 @@ from topologies.guids import host_guid, port_number, switch_guid
 from topologies.text import ibnetdiscover
 
 TOOLS = ("smpquery nodeinfo 1", "smpquery nodeinfo 99")
-"""There is a LID 1, and no LID 99."""
+"""LID 1 exists, LID 99 does not."""
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from traffic.training.model import Layout, Model, volumes_of
 from traffic.training.step import StepBuilder
 
 SPEED = 1000.0
-"""Operations in a nanosecond."""
+"""Operations per nanosecond."""
 
 
 def built(model: Model, layout: Layout) -> tuple[Schedule, OperationGraph]:

@@ -52,7 +52,7 @@ TSHARK_KNOWS = [o for o in Opcode if o < Transport.RD and o not in (0x1C, 0x1D)]
     Opcode.UD_SEND_ONLY,
     Opcode.UD_SEND_ONLY_WITH_IMMEDIATE,
 ]
-"""Its 4.0 has no FLUSH, ATOMIC WRITE or XRC, and leaves RD's headers alone."""
+"""tshark 4.0 has no FLUSH, ATOMIC WRITE or XRC, and does not parse RD's headers."""
 
 VALUES: dict[type[Packet], dict[str, int]] = {
     RETH: {"va": 0x1122334455667788, "r_key": 0xBEEF, "dma_len": 5000},
@@ -64,7 +64,8 @@ VALUES: dict[type[Packet], dict[str, int]] = {
     DETH: {"q_key": 0x80010000, "src_qp": 0x1234},
 }
 PAYLOAD = b"twenty-one bytes, odd"
-"""A SEND's last bytes, when they are twelve or fewer, it takes for a malformed RPC over RDMA."""
+"""tshark takes the last bytes of a SEND, if they are twelve or fewer, for a malformed RPC over
+RDMA."""
 
 
 def packet_with(opcode: Opcode) -> Packet:

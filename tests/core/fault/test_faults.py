@@ -36,14 +36,14 @@ from tests.support.small_fabrics import (
 from topologies.graph import Port, Topology
 
 MIDDLE = "left:right"
-"""PAIR's cable between the switches; data leaves left by it."""
+"""PAIR's cable between the switches; data leave switch left through this port."""
 CUT = f"link-down: {{cable: {MIDDLE}}}"
 BTH_IN_ROCE, BTH_IN_IB = 42, 8
 HEADERS = {"roce": 58, "ib": 26}
-"""Of a data packet in the middle of a message, with its ICRC."""
+"""Header and ICRC bytes of a data packet in the middle of a message."""
 TAP_IN = 1
 FRAMING = {"roce": 24, "ib": 0}
-"""Preamble, FCS and gap."""
+"""Bytes of preamble, FCS and gap."""
 
 
 def on(fabric: str, *entries: str) -> tuple[str, ...]:
@@ -454,7 +454,8 @@ class Between:
                 receiver.tell(0, given * -(-PACKET_BYTES // 64))
             self.sent = sender.packets
             self.least_left = min(left)
-            """Of what h1 had given, at any time, when copies are counted."""
+            """The least number of packets that h1's credit still allowed at any time, copies
+            included."""
 
 
 @pytest.mark.parametrize("buffer_kib", [5, 8, 20])

@@ -23,11 +23,11 @@ from tests.support.small_fabrics import (
 )
 
 PACKET_BYTES = 4154
-"""Of 4096 payload, in the middle of a message: what buffers hold."""
+"""Bytes in a buffer of a packet in the middle of a message, with 4096 of payload."""
 PACKET_NS = (PACKET_BYTES + 24) * 8 / 100
-"""On a cable of 100 Gb/s."""
+"""Its time on a cable of 100 Gb/s."""
 FOUR_PORTS = [f"s1:h{n}" for n in range(2, 6)]
-"""By which INCAST's packets come in."""
+"""The ports that receive INCAST's packets."""
 
 
 def count(run: VirtualFabric, ports: list[str], counter: str, priority: int) -> int:
@@ -203,9 +203,9 @@ def test_queued_packets_are_released_where_charged() -> None:
 
 STORM = "at: 20us, for: 80us, pause-storm: {host: h2, priority: 3}"
 AFTER_THE_PAUSE = 5
-"""Packets that PAIR's middle cable brings from the one that crosses XOFF on: the pause frame takes
-507 ns until left has it, left begins no packet then, and what it began before that takes 834 ns.
-The fifth, counted from the first, began 503 ns after that was in."""
+"""Packets that PAIR's middle cable delivers from the one that crosses XOFF on: the pause frame
+reaches left after 507 ns, left begins no packet afterwards, and the packets that it began before
+take 834 ns. The last of the five began 503 ns after the first had arrived."""
 
 
 @pytest.mark.parametrize("room", [1, 2, 3, 4, 5])
@@ -243,7 +243,7 @@ def test_small_headroom_drops_only_while_it_lasts() -> None:
 # ---- wrong ECN -----------------------------------------------------------------------
 
 STEP = "kmin: 20KB, kmax: 20KB"
-"""Every packet is marked that finds more."""
+"""Every packet that finds a deeper queue is marked."""
 
 
 @pytest.mark.parametrize("ecn", [f"{{{STEP}}}", f"{{{STEP}, at: dequeue}}"])

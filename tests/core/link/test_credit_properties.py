@@ -28,7 +28,7 @@ from tests.support.small_fabrics import Outcome, finish, look, tree_paths
 
 LIMIT = examples(50)
 UPDATES_NS = 50_000
-"""In this time every VL is told of, more than once."""
+"""In this time every VL gets more than one credit update."""
 
 Yaml = dict[str, Any]
 

@@ -209,11 +209,11 @@ switches:
 time_limit: 8ms
 unfinished: allow
 """
-"""The right switch pauses the left one again and again while it sends large packets to it, whose
-ACKs no pause stops; nearly nothing leaves to the slow receiver meanwhile."""
+"""The right switch pauses the left one repeatedly while it sends large packets to the left, whose
+ACKs no pause stops; meanwhile almost nothing leaves to the slow receiver."""
 
 PACKET_WIRE, PACKET_HELD = 4096 + 82, 4096 + 58
-"""Bytes of a middle packet: on a cable, and in a switch's buffer."""
+"""Bytes of a packet in the middle of a message: on a cable, and in a switch's buffer."""
 
 
 def bottleneck(*settings: str) -> tuple[int, dict[str, Any], int]:

@@ -38,7 +38,7 @@ SETTINGS = {
 RECEIVERS = ("left:h1", "right:left", "h2:right")
 """A switch from a host, a switch from a switch, and a NIC from its switch."""
 LONGEST = 140
-"""Headers and CRCs of every packet are shorter."""
+"""More bytes than the headers and CRCs of any packet have."""
 LANES = 16
 MAC_CONTROL = b"\x88\x08"
 VLAN_TAG = b"\x81\x00"
@@ -46,7 +46,7 @@ HOST_DROPS = (
     *("rx_crc_errors", "rx_icrc_encapsulated", "rx_malformed", "rx_other", "rx_unknown_qp"),
     *("rx_pkey_violations", "rx_qkey_violations", "rx_qp_error", "rx_packets"),
 )
-"""What becomes of a packet that a NIC's port takes in."""
+"""The counters that cover every packet that a NIC's port receives."""
 
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
@@ -193,7 +193,7 @@ def test_frame_of_the_other_fabric_is_dropped(kind: FrameKind) -> None:
 
 
 LINK_UPKEEP = {"rx_flow_control", "tx_flow_control", "tx_wire_bytes"}
-"""What changes at an InfiniBand port where nothing is sent."""
+"""The counters of an idle InfiniBand port that change."""
 
 
 @pytest.mark.parametrize(

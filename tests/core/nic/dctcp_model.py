@@ -26,7 +26,7 @@ class Sender:
     window_end: int = 0
     cut_end: int = 0
     seen: list[bool] = field(default_factory=list)
-    """Of each packet acknowledged in this window, whether its ACK said BECN."""
+    """For each packet acknowledged in this window, whether its ACK carried BECN."""
     congested: bool = False
 
     def __post_init__(self) -> None:

@@ -28,7 +28,8 @@ CONTROLS = Path(__file__).parents[3] / "topologies" / "controls.emu.yml"
 RATE_BPS = 100e9
 MTU = 4096
 ROCE_WIRE, ROCE_FRAME, ACK_WIRE = MTU + 82, MTU + 58, 86
-"""Bytes of a middle packet on the cable and in a queue, and of an ACK on the cable."""
+"""Bytes of a packet in the middle of a message on the cable and in a queue, and of an ACK on the
+cable."""
 BECN = 0x40
 LONG = (
     star(9)
@@ -268,4 +269,4 @@ def test_window_grows_with_the_path_length() -> None:
 
 
 SLACK = "{base_target: 100us}"
-"""Above any round trip here, so that the window does not shrink."""
+"""A target above any round trip here, so that the window does not shrink."""

@@ -16,11 +16,11 @@ from tests.core.nic.nvidia_model import NvidiaReactionPoint, RoceCcEcn
 from tests.core.self_tests import run
 
 US = 1_000_000
-"""Picoseconds."""
+"""A microsecond in picoseconds."""
 LINE_RATE = 100_000_000_000
 
 Event = tuple[Any, ...]
-"""Time in picoseconds, name, and what belongs to it."""
+"""Time in picoseconds, name, and arguments."""
 
 PARAMETERS = {
     "paper": Parameters(),

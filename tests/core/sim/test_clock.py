@@ -15,7 +15,7 @@ CORE = HERE.parents[2] / "emu/core"
 NEVER = 2**63 - 1
 TIMERS = 64
 REACHES = [0, 1, 1_000, 50_000, 3_000_000, 10**10, 10**13, 10**17]
-"""How far ahead timers are set, in ps: within a tick, within each wheel's turn, beyond."""
+"""Maximum distances of timers in ps: within a tick, within each wheel's turn, beyond."""
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Model:
     now: int = 0
     set_at: int = 0
     alarms: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-    """Timer -> when it is due, when it was set, its period."""
+    """By timer: the time when it is due, the order in which it was set, its period."""
     said: list[str] = field(default_factory=list)
 
     def set(self, timer: int, at: int, period: int) -> None:

@@ -32,7 +32,7 @@ OUTAGES = {
     "switch": "switch-down: {switch: spine1}",
 }
 BEGINS, CONVERGENCE, ENDS = 30_000, 20_000, 330_000
-"""In ns."""
+"""Nanoseconds."""
 
 
 def routing(kind: str) -> str:

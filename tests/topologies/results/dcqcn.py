@@ -21,7 +21,8 @@ from random import Random
 CAPACITY, R_AI, R_MIN = 5000.0, 5.0, 1.25
 INTERVAL, ALPHA_TIMER, TIMER, BYTE_COUNTER, F, G = 50.0, 55.0, 55.0, 10e6, 5, 1 / 256
 WIRE, FEEDBACK = 1106, 2.0
-"""A packet of 1024 bytes with all that is around it; one way between switch and NIC."""
+"""Bytes of a packet with 1024 of payload on the wire, and the delay of feedback between switch and
+NIC."""
 
 
 @dataclass(frozen=True)
