@@ -44,7 +44,7 @@ def _fingerprints(spec: Path, out: Path) -> Iterator[str]:
         capture_output=True,
         text=True,
     )
-    # A check that failed, or an unfinished flow, ends with 1 and leaves its files.
+    # A failed check or an unfinished flow gives exit code 1, and the files are written.
     if run.returncode > 1:
         yield f"none  {spec.relative_to(_TOPOLOGIES)}: {run.stderr.strip()}"
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):

@@ -15,7 +15,7 @@ from emu.measure.timeline import LOSSES
 
 PACKAGES = ("bindings", "daemon", "lab", "measure", "rdma", "runtime")
 ALLOWED = {"emu/lab/marker/marker.py: PRIORITIES"}
-"""The build imports it before there is a core."""
+"""The build imports this module before the core exists."""
 
 
 def constants_of_the_core() -> set[str]:

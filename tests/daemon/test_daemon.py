@@ -198,7 +198,7 @@ VICTIMS: dict[str, tuple[str, tuple[str, str], str]] = {
         "the NIC process died (signal 9)",
     ),
 }
-"""A spec, a process of its lab while traffic runs, and the reason that `emu status` has then."""
+"""Name -> a spec, a process of its lab during traffic, and the reason that `emu status` gives."""
 
 
 @pytest.mark.parametrize("victim", list(VICTIMS))

@@ -19,7 +19,7 @@ from tests.support.needs import need
 from tests.support.user import User, wait
 
 ELF = b"\x7fELF\x02" + bytes(27) + (64).to_bytes(8, "little") + bytes(14)
-"""A 64-bit program's first bytes: its table of segments is behind the 64 bytes of this header."""
+"""First bytes of a 64-bit program, whose program headers follow this header of 64 bytes."""
 
 
 def _program(path: Path, loader: bytes | None, more: bytes = b"") -> Path:

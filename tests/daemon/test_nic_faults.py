@@ -22,7 +22,7 @@ faults:
   - {loss: {cable: "left:right", every: 2}}
 """
 ANEW = {"name": "pause-storm-1", "at": "20us", "for": "5us"}
-"""The spec's, in every workload."""
+"""Name and times of the spec's fault in each workload."""
 
 
 def spec_faults(text: str = SPEC) -> NicFaults:

@@ -67,7 +67,7 @@ FOREIGN: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "record-folder": (".a.ended", lambda path: path.mkdir(), "it is a folder"),
     "record-mode": (".a.ended", lambda path: path.touch(0o644), "its mode is 644"),
 }
-"""What no `emu` has made: its name, what makes it, and what is said of it."""
+"""Kind of foreign entry -> its name, the function that creates it, and the text of the error."""
 
 
 def _tree(path: Path) -> dict[str, os.stat_result]:
@@ -205,7 +205,7 @@ def test_a_stopped_lab_does_not_block_clients(names: Path, monkeypatch: pytest.M
     """The backlog of the stopped lab is full. Other labs stay reachable."""
     monkeypatch.setattr(registry, "_BACKLOG", 0)
     with _claimed("stopped"), _claimed("working") as working:
-        calls = [registry.dial("stopped")[1]]  # as many as may wait: one more than the backlog
+        calls = [registry.dial("stopped")[1]]  # fills the queue of calls: one more than the backlog
         with pytest.raises(SilentLab, match=r"takes no more calls.*`emu down stopped`"):
             registry.dial("stopped")
         assert registry.names() == ["stopped", "working"]

@@ -183,7 +183,7 @@ def test_an_owner_that_does_not_free_the_name_is_killed(
         assert owner.stdout is not None
         assert owner.stdout.readline() == b"up\n"
         with LabClient("toy") as lab:
-            assert lab._channel.has_more(10)  # the lab has hung up
+            assert lab._channel.has_more(10)  # the lab has closed the session
             if is_stopped:
                 owner.send_signal(signal.SIGSTOP)
             lab.end()

@@ -52,7 +52,7 @@ class Staff:
 
     def __init__(self) -> None:
         self.there: dict[int, Channel] = {}
-        """The far ends of those that have not been dismissed."""
+        """Process id -> far end, without dismissed processes."""
         self.ever: list[Channel] = []
         self.says: dict[str, Failure] = {}
         self._channels: dict[int, Channel] = {}

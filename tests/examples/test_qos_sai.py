@@ -13,7 +13,7 @@ from scapy.utils import rdpcap
 from emu.testing import Fabric, expect, pair
 
 PACKET, GAP = 1082, 24
-"""Bytes in a buffer of a packet of 1024, and what it takes on a cable besides."""
+"""Bytes of a packet with 1024 bytes of payload in a buffer, and its additional bytes on a cable."""
 XOFF, XON, QUEUE_LIMIT = 96_000, 64_000, 400_000
 CE = 3
 

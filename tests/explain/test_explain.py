@@ -159,7 +159,7 @@ def test_values_agree_with_their_origins(spec_file: Path) -> None:
             (key,) = keys.matching(tuple(value.key.split(".")))
             default = key.node.get("default")
             if default == "auto" and value.origin == "default":
-                continue  # what auto comes to
+                continue  # the value that auto stands for
             if value.origin == "default" and default is not None:
                 assert value.value == written(default)
             elif default is None and value.origin == "default":

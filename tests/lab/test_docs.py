@@ -21,5 +21,5 @@ def test_documented_commands_run_in_a_lab(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     try:
         run(block, tmp_path)
-    finally:  # a command that failed leaves its lab up
+    finally:  # a failed command leaves its lab up
         subprocess.run([sys.executable, "-m", "emu.cli.main", "down"], capture_output=True)

@@ -11,7 +11,7 @@ from emu.lab.levels_in_use import LevelsInUse
 from emu.subnet.routing_check import KeptLevels
 
 PAIRS = [("h1", f"h{n}") for n in range(2, 22)]
-"""20 paths: more than a batch."""
+"""20 paths are more than a batch."""
 
 
 def levels_of(batch: list[tuple[str, str]], level: int = 0) -> dict[str, dict[str, int]]:

@@ -26,7 +26,7 @@ SPEC = ROOT / "topologies/incast.emu.yml"
 FABRICS = ("roce-lossy", "roce-pfc", "roce-dcqcn", "ib")
 SIZE_BYTES = 150_000
 PACKETS = 37
-"""Of 4096 bytes and a rest, for a message of that size."""
+"""Packets of a message of that size: 4096 bytes each, and the last with the rest."""
 SETTINGS = (
     f"traffic.0.size={SIZE_BYTES}",
     f"traffic.1.size={SIZE_BYTES}",
@@ -36,9 +36,9 @@ SETTINGS = (
     "compare.roce-lossy.switches.buffer=300KB",
     "compare.roce-lossy.hosts.nic.timeout=5",
 )
-"""Small messages; thresholds and a buffer that they reach."""
+"""Small messages, with thresholds and a buffer that they can reach."""
 SLOWDOWNS = (4000, 16_000, 64_000)
-"""The first at which the machine keeps up: else a fabric may not come to what it is about."""
+"""The tests use the first at which the machine keeps up, so each fabric shows its behaviour."""
 
 ACKNOWLEDGE, CNP = 0x11, 0x81
 

@@ -24,7 +24,7 @@ switches: {{pfc: {{}}, ecn: {{}}}}
 traffic: [{{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 10MB}}]
 capture: [all]
 """
-"""Four seconds of traffic, of which next to nothing is over when the first frame is there."""
+"""The traffic takes four seconds of real time, nearly all of it after the first frame."""
 
 VICTIMS: dict[str, Command] = {
     "shim": (sys.executable, "emu.lab.shim_main"),

@@ -26,8 +26,8 @@ faults:
   - {at: 80us, for: 30us, slow-receiver: {host: h4, rate: 20Gbit}}
 """
 NAK_ROUND_NS = 6_000
-"""What a loss costs a flow: a round trip over 4 links and 3 switches. One at the edge of a fault
-may be there on one clock alone."""
+"""Time that a loss costs a flow: a round trip over 4 links and 3 switches. A loss at the edge of a
+fault may occur on one clock only."""
 STORM = "  - {at: 100us, for: 30us, pause-storm: {host: h3, priority: 3}}\n"
 
 

@@ -14,7 +14,7 @@ from tests.support.driven_lab import Driven, run_driven
 
 QUANTA = 10_000
 PAUSE_NS = 51_200
-"""So many quanta of 512 bits at 100 Gb/s; half a second of real time at this slowdown."""
+"""Duration of `QUANTA` quanta of 512 bits at 100 Gb/s, half a second of real time."""
 SLOWDOWN = 10_000
 SPEC = """
 name: pause

@@ -30,7 +30,7 @@ topology: {kind: dumbbell, hosts_per_side: 1}
 traffic: [{name: flow, pattern: pair, from: h1, to: h9, op: write, size: 4KB}]
 captures: [all]
 """
-"""A word for a number, a host that is not there, a key that is not known."""
+"""The mistakes are a word in place of a number, an unknown host and an unknown key."""
 
 
 def _spec(folder: Path, text: str, *more: str) -> Path:

@@ -108,10 +108,10 @@ def test_a_run_records_lateness_and_cpu_time(myself: User, tmp_path: Path) -> No
     recording = load_recording(out)
     fidelity, series = recording.fidelity, recording.series
     assert series.late_up_to_ns[-1] == fidelity.late_max_ns
-    bucket_ns = fidelity.late_max_ns / 16 + 1  # its width, and both are whole nanoseconds
+    bucket_ns = fidelity.late_max_ns / 16 + 1  # width of a bucket, plus rounding
     assert series.late_ns.max() == pytest.approx(fidelity.late_max_ns, abs=bucket_ns)
     packets = sum(host["tx_packets"] for host in recording.hosts.values())
-    assert series.late_frames.sum() > 3 * packets  # each leaves its NIC and two switches
+    assert series.late_frames.sum() > 3 * packets  # each packet leaves its NIC and two switches
     assert 0 < fidelity.ovs_kept_p50_ns <= fidelity.ovs_kept_p99_ns <= fidelity.ovs_kept_max_ns
     assert all(recording.cpu_seconds[worker] > 0 for worker in ("shim", "nics", "ovs"))
     machine = recording.machine

@@ -163,7 +163,7 @@ def test_nics_borrowed_after_a_sweep_use_its_levels(
         eventually(standing, lambda status: kept in str(status.notes))
         assert before == {0, 1}
         assert _levels_of_a_nic(standing) == {0}
-        assert kept in str(standing.status().notes)  # all other NICs have those of the ring
+        assert kept in str(standing.status().notes)  # all other NICs keep the levels of the ring
 
 
 def _levels_of_paths(standing: LabClient) -> set[int]:

@@ -25,7 +25,7 @@ h3 iperf3 -c 10.0.0.1 --connect-timeout 5000 -p 5002 -ub 60M -l 1400 -S 0x68 -t 
 pause
 py net.iperf(seconds=1)
 """
-"""At a slowdown of 30 a link of 1 Gbit/s lets 33 Mbit/s through. 0x68 is DSCP 26, priority 3."""
+"""At a slowdown of 30, a link of 1 Gbit/s carries 33 Mbit/s. 0x68 is DSCP 26, priority 3."""
 LOSSLESS = """\
 topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 2}
 switches: {pfc: {priorities: [3], xoff: 48KB, xon: 32KB}}

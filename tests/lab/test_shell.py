@@ -23,7 +23,7 @@ from emu.wire.reader import open_capture
 
 TREE = "topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 2}\n"
 FRAMES = 20_000
-"""More bytes than a socket has room for: when the last is sent, somebody has begun to read."""
+"""More frames than a socket buffer holds, so the prompt reads before the last one is sent."""
 PAYLOAD = bytes(64)
 
 

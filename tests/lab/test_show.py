@@ -38,7 +38,7 @@ def test_queues_shows_current_depths(seen: PortsSnapshot) -> None:
     queued = int(told["s1:h1"][1])
     held = sum(int(told[f"s1:h{n}"][2]) for n in range(2, 6))
     assert told["s1:h1"][0] == "3"
-    assert queued <= held <= queued + 4_200  # and the packet that is just being sent
+    assert queued <= held <= queued + 4_200  # plus the packet in transmission
 
 
 def test_pause_shows_both_directions_and_durations(seen: PortsSnapshot) -> None:

@@ -55,7 +55,7 @@ traffic:
   - {name: victim, pattern: pair, from: h5, to: h2, size: 1MB, priority: 1}
 """
 END_NS = 340_000
-"""When 4 MB are over at 100 Gbit/s: the cable to h1 is full until then."""
+"""End of 4 MB at 100 Gbit/s. The cable to h1 is full until then."""
 
 
 def on_lanes(vls: int, waited: dict[str, int], ports: int = 1) -> RunFacts:
@@ -73,7 +73,7 @@ def on_lanes(vls: int, waited: dict[str, int], ports: int = 1) -> RunFacts:
     )
     fast = replace(made.series, tx_bytes=made.series.tx_bytes.copy())
     between = [fast.ports.index(name) for name in ("leaf2:spine1", "spine1:leaf1")]
-    fast.tx_bytes[:, between] //= 2  # so that nothing on the way is full
+    fast.tx_bytes[:, between] //= 2  # so that no port between switches is full
     return run(replace(made, series=fast), spec)
 
 

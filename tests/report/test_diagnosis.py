@@ -41,7 +41,7 @@ switches: {pfc: {xoff: 96KB}, ecn: {kmin: 20KB, kmax: 80KB}}
 faults: [{ignored-cnps: {host: h2}}, {at: 1999us, loss: {cable: "leaf1:h1", every: 9}}]
 """,
 }
-"""By faults, in fabrics that are well without; of two the other does nothing."""
+"""Pathology -> a healthy fabric with the fault that causes it. A second fault is harmless."""
 
 ALERT = "{detection: 100us, restoration: 100us, poll: 50us, action: alert}"
 
@@ -130,7 +130,7 @@ time_limit: 20ms
         ),
     ),
 }
-"""Pathologies that the first setting one would think of does not cure."""
+"""Case -> pathology and spec. The obvious setting does not cure these cases."""
 
 ONE_FLOW = "traffic: [{name: flow, pattern: pair, from: h1, to: h5, size: 1MB}]\n"
 
@@ -143,7 +143,7 @@ ODD_MAPS = {
     "by a preset": "preset: sonic, roles: {spine: {preset: nvidia}}",
     "by another field": "nodes: {spine1: {classes: {trust: pcp}}}",
 }
-"""Keys of `switches:` by where the map is given that differs."""
+"""Place of the deviating priority map -> keys of `switches:`."""
 
 
 def found_in(text: str, folder: Path, settings: tuple[str, ...] = ()) -> dict[str, list[str]]:

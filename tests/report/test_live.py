@@ -69,8 +69,7 @@ def told(text: str, *settings: str, until_ns: int = 1_500_000) -> list[list[str]
 
 
 OF_WHOLE_RUNS = {"rate that comes back too slowly", "retransmission timer that fires too early"}
-"""What needs the samples of a whole run (after the last mark, when was that?), or what each flow
-sent again."""
+"""Pathologies whose detectors need the samples of a whole run, or the retransmissions of flows."""
 
 
 @pytest.mark.parametrize("name", sorted(SICK.keys() - OF_WHOLE_RUNS))

@@ -151,7 +151,10 @@ def test_failed_reruns_show_in_table_and_exit_code(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--hosts", "twice"], "--hosts twice: no spec in"),  # 1 host beside nobody
+        (
+            ["--hosts", "twice"],
+            "--hosts twice: no spec in",
+        ),  # no host beside the first
         (["--hosts", "half", "--set", "topology.hosts_per_side=2"], "--hosts half: no spec in"),
     ],
 )

@@ -273,7 +273,7 @@ ROWS = {
     "completion of the last flow": "{}: last flow over",
     "FCT slowdown, 99 % of messages": "{}: FCT slowdown, 99 %",
 }
-"""Where the table has what fabrics are ranked by."""
+"""Criterion of a ranking -> its row in the table."""
 
 
 def read_advice(text: str, table: Beside, said: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 4}
 """
 END_NS = 20_000_000
 GAP = slice(20, 180)
-"""Samples of 200 over which nothing of a flow comes in: 16 of 20 ms."""
+"""Samples, of 200, during which no byte of a flow arrives: 16 of 20 ms."""
 
 
 def with_a_gap(entry: str, *, hosts: str = "nic: {timeout: 10}", **fields: Any) -> RunFacts:

@@ -19,7 +19,7 @@ RUN = spec(traffic=[{"name": "flow", "pattern": "pair", "from": "h1", "to": "h2"
 NOT_ECT, ECT0, CE = 0, 2, 3
 PLACES = 400
 MARKED = {place for place in range(101, 301) if place % 4 == 0}
-"""50 of the 200 in the middle."""
+"""The marked packets: 50 of the 200 in the middle."""
 
 
 def _packet(ecn: int) -> bytes:

@@ -56,7 +56,7 @@ def test_headroom_depends_on_cable_and_neighbour() -> None:
     frames = 3 * (4096 + 74 + 24) + 84
     assert headroom(spec(), "left:h1") == frames + 12_500 + 394 * 64
     assert headroom(spec(), "left:right") == frames + 2 * 50 * 50 + 905 * 64
-    assert headroom(spec(), "right:left") == 0  # PFC is off there
+    assert headroom(spec(), "right:left") == 0  # PFC is off at right
     host_slow = spec(TWO_SPEEDS + "hosts: {nic: {pause_response: 3us}}\n")
     assert headroom(host_slow, "left:h1") == frames + 12_500 + 37_500
     assert headroom(host_slow, "left:right") == headroom(spec(), "left:right")

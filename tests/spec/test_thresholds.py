@@ -121,7 +121,7 @@ def test_marks_come_before_pauses(
             switches, rate=rate, length=f"{metres}m", more=f"hosts: {{nic: {{mtu: {mtu}, {CC}}}}}"
         )
     except SpecError:
-        return  # headroom alone is more than the buffer
+        return  # the headroom alone exceeds the buffer
     kmin, kmax = curve(spec)
     limit = spec.port_scale(port_of(spec)).limit.size_bytes
     ecn = spec.port(port_of(spec)).ecn

@@ -73,7 +73,7 @@ def test_a_buffer_holds_the_headroom(rate: str, length: str) -> None:
 
 
 BASES = ["", "--lossy", "--fabric ib", *(f"--preset {preset}" for preset in _PRESETS)]
-"""All that a fabric can be without more."""
+"""Options that select each kind of fabric."""
 
 
 def assert_runs(words: str, folder: Path) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 PORT = 18515
 ONE_SIDED = "write and read"
 MEMORY_BYTES = 20_000
-"""Five packets of 4096 bytes, twenty of 1024, and the last not full."""
+"""Five packets of 4096 bytes or twenty of 1024. The last is not full."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Pingpong:
     iterations: int = 40
     mtu: int = 1024
     lost: str = ""
-    """In which direction every 17th RoCE frame is lost: `from rxe` or `to rxe`."""
+    """Direction in which every 17th RoCE frame is lost: `from rxe`, `to rxe`, or empty."""
 
 
 GAMES = (

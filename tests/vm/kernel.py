@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 _NEWEST = "linux-image-amd64"
-"""A package without files that depends on the newest kernel's package."""
+"""A metapackage that depends on the newest kernel's package."""
 
 
 def unpacked(folder: Path) -> Path:

@@ -32,10 +32,10 @@ ROOT = Path(__file__).parents[2]
 _INSIDE = Path(__file__).with_name("inside.sh")
 _MEMORY = "3G"
 _SILENT_SECONDS = 900.0
-"""Ten times the longest silence seen, on a computer that has nothing else to do."""
+"""Ten times the longest silence seen on an idle computer."""
 _LOOK_SECONDS = 1.0
 _LAST_LINES = 20
-"""Of the console, in an error."""
+"""Lines of the console in an error."""
 _FILES = "local,id=files,path=/,security_model=none,readonly=on,multidevs=remap"
 
 

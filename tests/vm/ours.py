@@ -30,7 +30,7 @@ _SLOWDOWN = 100
 _TIMEOUT = 13
 """4.096 us * 2^13 * slowdown: an ACK may take three seconds."""
 _TRIES = 400
-"""Half a second apart."""
+"""Attempts to connect, half a second apart."""
 _ANYTHING = AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ
 
 

@@ -17,7 +17,7 @@ class RedQueue:
     random: Random
     average: float = 0
     count: int = -1
-    """Packets since the last mark; -1 below min."""
+    """Packets since the last mark, or -1 below min."""
     draw: float = 0
 
     def marks(self, depth_bytes: int) -> bool:

@@ -37,7 +37,7 @@ from tests.support.user import User
 ECT0, CE = 2, 3
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33  # asm-generic/socket.h
 _ROOM_BYTES = 1 << 22
-"""What is in RED's queue counts against its sender's buffer."""
+"""Socket buffer size. Packets in RED's queue count against the sender's socket buffer."""
 CURVES = [
     (100_000, 400_000, 0.2),
     (5_000, 200_000, 0.01),
@@ -174,7 +174,7 @@ def filled(red: Red, packets: int) -> list[bool]:
     assert queue["drops"] == 0
     fast = "tbf rate 1gbit burst 4300 limit 4000000"
     run(["tc", *f"qdisc change dev near root handle 1: {fast}".split()])
-    near.send(bytes(packet))  # at the slow rate the bucket would sleep on for seconds
+    near.send(bytes(packet))  # wakes tbf, which would wait for seconds at the slow rate
     return [Ether(far.recv(9000))[IP].tos & 3 == CE for _ in range(packets)]
 
 

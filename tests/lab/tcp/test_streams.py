@@ -24,8 +24,8 @@ capture: [leaf1:h2]
 """
 LOSS = "[{at: 0us, loss: {cable: 'leaf1:h2', every: 60}}]"
 FRAME_BYTES = {"roce": (4200 - 52, 4200 + 38), "ib": (2044 - 52, 2044 + 38)}
-"""Of TCP's payload and on the wire, at 100 Gb/s. TCP and IP headers with time stamps have 52 bytes;
-Ethernet adds 14, FCS, preamble and gap; IPoIB 4, DETH 8, BTH 12, LRH 8, and CRCs 6."""
+"""Bytes of TCP payload and on the wire per frame. TCP and IP headers with time stamps have 52.
+Ethernet adds 14, FCS, preamble and gap. InfiniBand adds IPoIB 4, DETH 8, BTH 12, LRH 8, CRCs 6."""
 
 pytestmark = pytest.mark.usefixtures("lab_machine")
 
