@@ -190,8 +190,10 @@ class RunFacts:
 
     @cached_property
     def sampled_flows(self) -> dict[str, int]:
-        """Each sampled flow's column in the series."""
-        return {name: column for column, name in enumerate(self.recording.series.flows)}
+        """Each sampled flow's column in the series; empty for a run without samples."""
+        series = self.recording.series
+        names = series.flows if len(series.time_ns) else ()
+        return {name: column for column, name in enumerate(names)}
 
     def columns(self, ports: Iterable[Port]) -> list[int] | None:
         """These ports' columns in the series; None where one was not sampled."""
