@@ -1,4 +1,4 @@
-"""Carries out a plan: the only place where its steps become effects."""
+"""Carries out the steps of a plan. No other module does."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ if TYPE_CHECKING:
 
 
 class BuiltLab:
-    """A lab as far as it is built. Its parts live as long as its first process."""
+    """The parts of a lab that are built. They live as long as the lab's first process."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self.net = FabricNet(self._adopt_shell)
         """The hosts and switches, for Mininet's prompt."""
         self.pids = {LAB: os.getpid()}
-        """Namespace -> a process or thread in it; and Open vSwitch's, in the lab's own."""
+        """Namespace -> a process or thread in it; `OVS` -> ovs-vswitchd."""
         self.marker: Marker | None = None
         self.no_marker = ""
-        """Why there is no eBPF marker though the plan has one."""
+        """Why the planned eBPF marker could not be attached; empty if it could."""
         self.links: LinkWatch | None = None
-        """Of the cables' ends in the shim's namespace, once they are there."""
+        """The watch on the cables' ends in the shim's namespace; None until they exist."""
         self._supervisor = supervisor
         self._held: list[socket.socket] = []
 
@@ -68,7 +68,9 @@ class BuiltLab:
                     self._do(step)
 
     def _configure_network(self, steps: Iterable[NetStep]) -> None:
-        from emu.lab.netlink import carry_out  # now: the lab's other processes load meanwhile
+        from emu.lab.netlink import (
+            carry_out,
+        )  # imports pyroute2, while the lab's other processes load
 
         carry_out(steps, self.pids)
 
@@ -108,7 +110,7 @@ class BuiltLab:
 
     @_do.register
     def _watch_links(self, step: WatchLinks) -> None:
-        from emu.lab.link_watch import LinkWatch  # it, too, imports pyroute2
+        from emu.lab.link_watch import LinkWatch  # imports pyroute2
 
         self.links = LinkWatch(self.pids[step.namespace])
 
@@ -124,7 +126,7 @@ class BuiltLab:
 
     @_do.register
     def _attach_marker(self, step: AttachMarker) -> None:
-        """Leaves the marker out if it cannot be compiled, loaded or attached."""
+        """Attaches the marker. If it cannot be compiled, loaded or attached, the lab has none."""
         try:
             marker = Marker(marker_program(PRIVATE), step.ports)
             self._configure_network(marker.attach_steps(LAB))

@@ -1,10 +1,10 @@
-"""Runs the programs of other projects: the one place that starts and checks them.
+"""Starts programs of other projects and checks their results.
 
 If a program is not installed, the HostError names its Debian package. If it
 fails, the FabricError contains its output.
 
-Programs are searched in PATH and then in the administrators' folders, where Debian
-has Open vSwitch's daemons; an ordinary user's PATH lacks these folders.
+Programs are searched in PATH and then in the sbin folders, where Debian installs Open
+vSwitch's daemons; an ordinary user's PATH lacks these folders.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ PACKAGES = {
 }
 """Program -> its Debian package."""
 
-_ADMINISTRATORS_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+_SBIN_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 def environment() -> dict[str, str]:
-    """Our environment, with a PATH to all of Debian's programs and one thread for linear algebra.
+    """This process's environment, with the sbin folders in PATH and one OpenBLAS thread.
 
-    numpy's OpenBLAS takes 32 MB and a stack for each further thread, which a lab's
-    processes never use.
+    numpy's OpenBLAS takes 32 MB and a stack for each further thread; processes of a lab
+    never use them.
     """
     path = os.environ.get("PATH", os.defpath)
     return os.environ | {
-        "PATH": os.pathsep.join((path, *_ADMINISTRATORS_FOLDERS)),
+        "PATH": os.pathsep.join((path, *_SBIN_FOLDERS)),
         "OPENBLAS_NUM_THREADS": "1",
     }
 
@@ -64,7 +64,7 @@ def is_installed(program: str) -> bool:
 
 
 def missing_program(program: str) -> HostError:
-    """The error that a program is not installed."""
+    """The error for a program that is not installed."""
     return HostError(
         f"the program {program} is missing", remedy=f"sudo apt-get install {PACKAGES[program]}"
     )
@@ -80,8 +80,8 @@ def run(command: Sequence[str], *, stdin: str = "") -> str:
     except FileNotFoundError:
         raise missing_program(command[0]) from None
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip()
-        raise FabricError(f"{_short(command)} failed ({done.returncode}): {said}")
+        output = (done.stderr or done.stdout).strip()
+        raise FabricError(f"{_short(command)} failed ({done.returncode}): {output}")
     return done.stdout
 
 

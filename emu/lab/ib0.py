@@ -1,13 +1,13 @@
-"""ib0: a host's interface for IP over InfiniBand.
+"""ib0, a host's interface for IP over InfiniBand (IPoIB).
 
-Only a driver of an InfiniBand device can make an interface of the kernel's own IPoIB
-type. Ours is a TUN device of that name: the kernel hands IP packets over as they are,
-and the NIC process puts each into a datagram, and back.
+Only the driver of an InfiniBand device can make an interface of the kernel's IPoIB type. A
+lab's ib0 is a TUN device instead: the kernel passes IP packets to the NIC process, which sends
+each as an IPoIB datagram, and the other way round.
 
     ping, iperf3 ── kernel ── ib0 ══ NIC process: queue pair ── h1-eth0 ══ shim
 
-The device lives in the host's namespace whether or not a NIC process is there to serve
-it; packets that nobody serves are dropped, and counted by the kernel.
+The device exists as long as the host's namespace. While no NIC process serves it, the kernel
+drops its packets and counts them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from topologies.graph import Host
 
 NAME = "ib0"
 QUEUE_PACKETS = 1000
-"""The most packets that wait in the kernel for the NIC, as in front of a RoCE host's cable."""
+"""The longest queue in the kernel in front of the NIC, as on a RoCE host's interface."""
 _NETWORK_BITS = 8
 
 
 def steps_of(host: Host, mtu: int) -> tuple[NetStep, ...]:
-    """The steps that make the interface in the host's namespace."""
+    """The steps that make ib0 in the host's namespace."""
     return (
         AddTun(host.name, NAME),
         SetQueue(host.name, NAME, mtu, QUEUE_PACKETS),
@@ -35,7 +35,7 @@ def steps_of(host: Host, mtu: int) -> tuple[NetStep, ...]:
 
 
 def why_missing() -> str:
-    """The reason why this lab cannot have the interface; empty if it can."""
+    """Why this lab cannot have an ib0; empty if it can."""
     try:
         os.close(tun.plug_in(NAME))
     except OSError as error:

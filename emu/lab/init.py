@@ -1,6 +1,6 @@
 """`python -m emu.lab.init FD`: the first process of a lab, pid 1 of its namespaces.
 
-It makes the lab private, does one job, and ends; with it ends everything.
+It mounts the lab's own /run, does one job, and ends. The lab ends with it.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from emu.resources import lacking
 from emu.streams import guard_streams
 
 Handler = Callable[[Any, Supervisor], JobResult]
-"""Does a job. The result is a message, with open files."""
+"""A function that does a job. It returns a message and open files."""
 
 
 def main(handlers: Mapping[type[Job[Any]], Handler]) -> None:
-    """Does the job that the lab's owner asks for, and ends the lab."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # pid 1 ignores what it has no handler for
+    """Receives a job from the lab's owner, does it, and ends the lab."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # pid 1 ignores signals without a handler
         signal.signal(number, signal.default_int_handler)
     owner = Channel.inherited(int(sys.argv[-1]))
-    job, handed = _accept(owner)
+    job, files = _accept(owner)
     guard_streams()
-    supervisor = Supervisor(owner, handed)
+    supervisor = Supervisor(owner, files)
     try:
         make_private()
-        result, files = handlers[type(job)](job, supervisor)
+        result, result_files = handlers[type(job)](job, supervisor)
     except EOFError:
         supervisor.wait_for_the_end()
     except KeyboardInterrupt:
@@ -50,22 +50,22 @@ def main(handlers: Mapping[type[Job[Any]], Handler]) -> None:
             traceback.print_exc()
         owner.send(Failure.of(error))
         os._exit(ExitCode.FAILED)
-    owner.send(result, files)
+    owner.send(result, result_files)
     sys.stdout.flush()
     supervisor.end_all()
     os._exit(ExitCode.OK)
 
 
 def _accept(owner: Channel) -> tuple[Job[Any], list[int]]:
-    """The owner's job and the files for it. Ends the lab if the owner is gone already."""
+    """The job from the owner, and its open files. Ends the lab if the owner is gone already."""
     try:
         job: Job[Any] = owner.expect(Job)
-        stderr, *handed = owner.take_files()
+        stderr, *files = owner.take_files()
         os.dup2(stderr, sys.stderr.fileno())
         owner.send(Started())
     except EOFError:
         os._exit(ExitCode.INTERRUPTED)
-    return job, handed
+    return job, files
 
 
 def make_private() -> None:

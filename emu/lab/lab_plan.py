@@ -1,9 +1,9 @@
-"""What a lab will be: every decision, taken before anything is started.
+"""All decisions about a lab, taken before anything is started.
 
     request, machine ── plan_lab ──▶ LabPlan ── open_session (session.py) ──▶ Session
 
-A plan is a value: it can be printed and compared, and making one needs no root. One question
-stays open until the lab is built: only the kernel can say whether it loads the eBPF marker.
+A plan is a value: it can be printed and compared, and making one needs no root. One decision
+waits until the lab is built: whether the kernel loads the eBPF marker.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from emu.spec.scenario import Spec
 from topologies.graph import Topology
 
 _FILES_OF_A_LAB, _FILES_OF_A_PORT = 128, 2
-"""Open files of the process with the most: ovs-vswitchd, 55 for 4 ports and 73 for 16."""
+"""Limits on open files. ovs-vswitchd needs the most: 55 for 4 ports and 73 for 16."""
 
 _RED_NOTE = (
     "the kernel's RED holds the queues: whether Open vSwitch kept packets too long is not judged"
@@ -31,33 +31,36 @@ _RED_NOTE = (
 
 @dataclass(frozen=True)
 class LabRequest:
-    """What the caller wants."""
+    """The caller's choices."""
 
     spec: Spec
     out: str
     """The folder for captures, absolute."""
     slowdown: float
     workload: bool
-    """The spec's traffic starts with the lab."""
+    """Whether the spec's traffic starts with the lab."""
     interactive: bool = False
-    """Users may look at the fabric and set faults at any time."""
+    """Whether users may read counters and set faults at any time."""
     ip: bool = True
-    """InfiniBand's hosts get an ib0 if the machine allows it. With a workload only for its TCP."""
+    """Whether InfiniBand's hosts get an ib0 if the machine allows it; with a workload, only if it
+    has TCP flows."""
 
     @staticmethod
     def interactive_lab(spec: Spec, out: str, slowdown: float, *, ip: bool = True) -> LabRequest:
-        """A lab for a user, without traffic of its own."""
+        """The request for a lab that a user controls; it starts no traffic."""
         return LabRequest(spec, out, slowdown, workload=False, interactive=True, ip=ip)
 
 
 class Machine(Protocol):
-    """What a plan asks of this machine."""
+    """Capabilities of the machine that a plan depends on."""
 
     def why_no_ib0(self) -> str:
         """Why hosts cannot have an ib0; empty if they can."""
 
     def datapath(self, *, kernel: bool) -> str:
-        """Open vSwitch's datapath. Raises HostError if only the kernel's will do and it lacks."""
+        """Open vSwitch's datapath type. `kernel`: the kernel's datapath is required.
+
+        Raises HostError if the machine lacks it."""
 
 
 @dataclass(frozen=True)
@@ -66,27 +69,27 @@ class LabPlan:
 
     request: LabRequest
     plane: Literal["ovs", "shim"]
-    """Who forwards."""
+    """The plane that forwards frames."""
     routing: Literal["subnet manager", "lab"] | None
-    """Who routes again when links change; None: nobody, all changes are in the spec."""
+    """What routes again when links change. None: all changes are in the spec and planned for."""
     nics: Literal["workload", "idle"] | None
-    """The first NIC process. Idle NICs serve ib0."""
+    """The purpose of the first NIC process; idle NICs only serve ib0. None: no NIC process."""
     tcp: bool
     """Whether there is a process for TCP flows."""
     ib0: bool
     """Whether InfiniBand's hosts have an ib0."""
     nodes: tuple[Step, ...]
-    """Built while the shim starts."""
+    """The steps carried out while the shim starts."""
     network: tuple[Step, ...]
-    """Built when the shim is in its namespace."""
+    """The steps carried out once the shim is in its namespace."""
     marker: MarkedBy
     marker_step: AttachMarker | PlaceRed | None
     ebpf_is_required: bool
-    """The spec names eBPF as a marker, so that the shim must not take its place."""
+    """Whether the spec names eBPF as a marker; the shim must not mark instead then."""
     open_files: int
-    """How many a process of the lab may need."""
+    """The limit on open files that a process of the lab may need."""
     notes: tuple[str, ...]
-    """For the reader of the results."""
+    """Notes for the reader of the results."""
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -102,7 +105,7 @@ class LabPlan:
 
 
 def plan_lab(request: LabRequest, machine: Machine) -> LabPlan:
-    """Raises HostError where the machine lacks something that the spec needs."""
+    """The plan of a lab. Raises HostError if the machine lacks something that the spec needs."""
     spec, plane = request.spec, request.spec.plane_in_use
     topology = spec.topology.build()
     tcp = request.workload and bool(spec.streams().flows)
@@ -157,7 +160,7 @@ def _decide_ib0(
 ) -> tuple[bool, tuple[str, ...]]:
     """Whether InfiniBand's hosts get an ib0, and a note if the machine does not allow it.
 
-    Raises HostError where it is needed.
+    Raises HostError if the machine does not allow it and it is needed.
     """
     wanted = needed or (request.ip and not request.workload)
     if request.spec.fabric_kind.is_ethernet or not wanted:
@@ -171,7 +174,7 @@ def _decide_ib0(
 def _plan_marker(
     request: LabRequest, topology: Topology, plane: str
 ) -> tuple[MarkedBy, AttachMarker | PlaceRed | None, tuple[str, ...]]:
-    """Who marks, the step for it, and notes."""
+    """What marks packets CE, the step that starts it, and notes."""
     spec = request.spec
     if not spec.marks_ce:
         return "none", None, ()

@@ -1,13 +1,13 @@
-"""Which path records to ask OpenSM for after a sweep: a state machine that knows no OpenSM.
+"""A state machine that decides which path records the lab requests from OpenSM after a sweep.
 
                swept                 no answer
     SETTLED ──────────▶ ASKING ◀───────────────▶ WAITING
        ▲                  │     some answered       │
        └── last answered, given up, no levels ──────┘
 
-Path records are asked for in batches, because a link may change meanwhile: then everything is asked
-again. A batch that has no answer is repeated with the next look; after the third time, or when no
-OpenSM is left, the paths without an answer have no level. Levels of older tables are never kept.
+Path records are requested in batches, because a link may change meanwhile; all are requested again
+then. A batch without an answer is repeated when the lab polls next; after the third time, or when
+no OpenSM is left, the paths without an answer have no level. Levels of older tables are dropped.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _TIMES_ASKED = 3
 
 class State(Enum):
     SETTLED = auto()
-    """All answers are there that will come."""
+    """No more answers are expected."""
     ASKING = auto()
     """The next batch is due at once."""
     WAITING = auto()
-    """The next batch is due at the next look, because the last had no answer."""
+    """The next batch is due at the next poll, because the last had no answer."""
 
 
 class Event(Enum):
     SWEPT = auto()
-    """There are new tables, by an engine that gives levels to paths."""
+    """OpenSM has new tables, and its engine assigns service levels to paths."""
     SWEPT_WITHOUT_LEVELS = auto()
     SOME_ANSWERED = auto()
     LAST_ANSWERED = auto()
@@ -41,7 +41,8 @@ class Event(Enum):
     GIVEN_UP = auto()
 
 
-# Rule: a sweep counts in every state, an answer only while one is due. Absent pairs cannot happen.
+# Rule: a sweep is possible in every state, an answer only while one is due. Absent pairs cannot
+# happen.
 TRANSITIONS = {
     (State.SETTLED, Event.SWEPT): State.ASKING,
     (State.SETTLED, Event.SWEPT_WITHOUT_LEVELS): State.SETTLED,
@@ -61,13 +62,13 @@ TRANSITIONS = {
 
 
 class LevelQuery:
-    """The queries of one sweep after the other."""
+    """The requests for path records, sweep after sweep."""
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
-        """`pairs`: all paths, by their hosts."""
+        """`pairs`: source and destination of all paths."""
         self.state = State.SETTLED
         self.levels: PathSLs = {}
-        """Those that were answered since the last sweep."""
+        """The levels received since the last sweep."""
         self._pairs = list(pairs)
         self._left: list[Pair] = []
         self._times_unanswered = 0
@@ -78,21 +79,21 @@ class LevelQuery:
 
     @property
     def left(self) -> int:
-        """How many paths had no answer yet, or never."""
+        """The number of paths without an answer."""
         return len(self._left)
 
     def swept(self, *, has_levels: bool) -> None:
-        """There are new tables. `has_levels`: their engine gives levels to paths."""
+        """Starts anew after a sweep. `has_levels`: whether its engine assigns levels to paths."""
         self.levels, self._times_unanswered = {}, 0
         self._left = list(self._pairs) if has_levels else []
         self._on(Event.SWEPT if self._left else Event.SWEPT_WITHOUT_LEVELS)
 
     def next_batch(self) -> list[Pair]:
-        """The paths to ask for now; none when settled."""
+        """The paths to request now; none when settled."""
         return [] if self.is_settled else self._left[:_PATHS_AT_A_TIME]
 
     def answered(self, levels: PathSLs) -> None:
-        """The answer to `next_batch`."""
+        """Records the answer to `next_batch`."""
         self._times_unanswered = 0
         for src, own in levels.items():
             self.levels.setdefault(src, {}).update(own)
@@ -100,7 +101,7 @@ class LevelQuery:
         self._on(Event.SOME_ANSWERED if self._left else Event.LAST_ANSWERED)
 
     def unanswered(self, *, may_ask_again: bool) -> None:
-        """There is no answer to `next_batch`. `may_ask_again`: an OpenSM is running."""
+        """Records that `next_batch` had no answer. `may_ask_again`: an OpenSM is running."""
         self._times_unanswered += 1
         again = may_ask_again and self._times_unanswered < _TIMES_ASKED
         self._on(Event.NO_ANSWER if again else Event.GIVEN_UP)

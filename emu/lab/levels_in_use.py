@@ -1,4 +1,4 @@
-"""Service levels that NICs and queue pairs of a lab have, and the note about them.
+"""The service levels that NICs and queue pairs of a lab use, and the note about them.
 
 Queue pairs keep the levels that they got when they connected, also after a sweep. Old and new
 levels together may form a credit loop; a note reports what the mix means.
@@ -14,27 +14,27 @@ from emu.subnet.subnet import PathSLs
 
 
 class LevelsInUse:
-    """All levels that NICs and queue pairs may have."""
+    """All levels that NICs and queue pairs may use."""
 
     def __init__(self, first: PathSLs, notes: list[str]) -> None:
-        """`notes`: of the lab; one of them is changed here."""
+        """`notes`: the lab's notes; this object adds and removes its own."""
         self._in_use = [first]
         self._notes = notes
         self._replaceable = ""
         """The note about the latest levels. A note about a credit loop is never replaced."""
 
     def replace_all(self) -> None:
-        """All NICs are replaced: no levels are in use."""
+        """Forgets all levels, because all NICs are replaced."""
         self._in_use = []
         self._remove_note()
 
     def add(self, levels: PathSLs) -> None:
-        """A NIC or queue pair got these."""
+        """Adds the levels that a new NIC or queue pair uses."""
         if levels not in self._in_use:
             self._in_use.append(levels)
 
     def note(self, judge: Callable[[Sequence[PathSLs]], KeptLevels | None]) -> None:
-        """Notes the verdict on the levels in use, after a sweep."""
+        """Replaces the note by the verdict on the levels in use after a sweep."""
         self._remove_note()
         in_use = [levels for levels in self._in_use if levels]
         kept = judge(in_use) if in_use else None

@@ -1,7 +1,7 @@
-"""Cables that go down, and come up again, because somebody at Mininet's prompt said so.
+"""Takes cables down and up again for `link NODE NODE down|up` at Mininet's prompt.
 
-A cable down is a fault of the shim's, by a name that tells which cable: what is on it is
-lost, and routes avoid it, as with `emu fault set "link-down: ..."`.
+A cable goes down by a fault in the shim, named after the cable: frames on it are lost and routes
+avoid it, as with `emu fault set "link-down: ..."`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from topologies.graph import Port, Topology
 
 
 def cables_by_faults(topology: Topology, ask: Callable[[Query[FaultList]], FaultList]) -> OnCables:
-    """`ask` sends the shim, or the lab, a query and returns the answer."""
+    """The function that sets the cables between two nodes up or down.
+
+    `ask` sends a query to the shim, or to the lab, and returns the answer."""
 
     def set_cables(one: str, other: str, up: bool) -> bool:
         between = [

@@ -1,4 +1,4 @@
-"""Which links of a lab were lost or came back, and when routes followed."""
+"""The history of link changes in a lab, and of the times when routes followed them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from emu.measure.lab_snapshot import LinkChange
 from emu.units import PS_PER_NS
 
 _KEPT = 1000
-"""The latest changes: a link that flaps for days adds no more."""
+"""The most changes that are kept, so that a flapping link does not use up memory."""
 
 
 class LinkHistory:
-    """One thread writes, any may read."""
+    """The latest link changes. One thread may write, any may read."""
 
     def __init__(self) -> None:
         self.entries: tuple[LinkChange, ...] = ()

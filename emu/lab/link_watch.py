@@ -1,8 +1,8 @@
-"""Watches the kernel's links in one namespace of a lab, for notes to its user.
+"""Watches the kernel's links in one namespace of a lab and writes notes for its user.
 
-The shim's end of a cable loses its carrier when the other end is set down in its namespace, as by
-`ip link set h1-eth0 down` on a host. The emulated fabric does not see that: its own link is up,
-and its routes still lead there.
+The shim's end of a cable loses its carrier when a program sets the other end down, for example by
+`ip link set h1-eth0 down` on a host. The emulated fabric does not notice: its own link is up, and
+its routes still lead there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _EVENT_BYTES = 1 << 16
 
 
 class LinkWatch:
-    """One thread writes, any may read."""
+    """The interfaces that have lost their carrier. One thread writes, any may read."""
 
     def __init__(self, pid: int) -> None:
         """Watches the namespace of a process or thread. Raises OSError."""
@@ -26,12 +26,12 @@ class LinkWatch:
             self._kernel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
         self._kernel.bind((0, rtnl.RTMGRP_LINK))
         self._carrier: dict[str, bool] = {}
-        """Of each interface that has lost it at least once."""
+        """Interface -> whether it has carrier now; only those that have lost it at least once."""
         threading.Thread(target=self._watch, name="links", daemon=True).start()
 
     @property
     def notes(self) -> list[str]:
-        """For the user: each interface whose other end was set down in the kernel."""
+        """A note for each interface whose other end was set down in the kernel."""
         return [
             f"the kernel's link of {name} {'was' if carrier else 'is'} down: a program in the lab "
             f"set it down; to lose a cable of the fabric use `emu fault set`"
@@ -42,7 +42,7 @@ class LinkWatch:
         while True:
             try:
                 event = self._kernel.recv(_EVENT_BYTES)
-            except OSError:  # more events than the socket holds: the next ones tell the state
+            except OSError:  # the socket lost events; later ones report the state
                 continue
             for message in messages(event, ifinfmsg):
                 if message["header"]["type"] == rtnl.RTM_NEWLINK:

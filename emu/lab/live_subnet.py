@@ -1,17 +1,17 @@
-"""InfiniBand's subnet manager beside a running fabric: it learns of lost links and routes again.
+"""InfiniBand's subnet manager of a running fabric: it detects lost links and reroutes.
 
     shim                      lab (this file)               ibsim            OpenSM
      a link goes down
      LinksChanged ───────────▶ pulls the cable ────────────▶ sends a trap ──▶ sweeps
      switches follow ◀─ Tables reads OpenSM's dump ◀──────────────────────────┘
 
-A thread does this as long as the lab lives. Other sweeps are followed as well, for example of a
+A thread does this as long as the lab runs. It also follows other sweeps, for example those of a
 standby that takes over. After each sweep the thread asks for path records again (`level_query.py`).
-NICs and queue pairs that come later get the new service levels; those that exist, ib0 among them,
-keep theirs, and a note reports what the mix means (`levels_in_use.py`).
+NICs and queue pairs created later use the new service levels; existing ones, ib0 included, keep
+theirs, and a note reports whether the mix forms a credit loop (`levels_in_use.py`).
 
 OpenSM is not part of the data plane: when it dies, packets follow the existing tables, and a note
-says so. ibsim stands for the fabric in management, so the lab ends with it.
+reports it. ibsim represents the fabric to OpenSM; if it dies, the lab ends.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ from emu.subnet.subnet import PathSLs
 from emu.units import PS_PER_NS
 from topologies.graph import Cable, Topology
 
-_SECONDS_BETWEEN_LOOKS = 0.25
+_SECONDS_BETWEEN_POLLS = 0.25
 
 
 class LiveSubnet:
-    """The management of a lab's fabric. It exists before the fabric starts."""
+    """The subnet management of a lab's fabric. It exists before the fabric starts."""
 
     def __init__(
         self, spec: Spec, topology: Topology, supervisor: Supervisor, *, all_hosts: bool
     ) -> None:
-        """Returns after the first sweep. With `all_hosts` any host may talk to any other, else
-        only those of the spec's traffic.
+        """Returns after the first sweep. With `all_hosts` the lab requests path records between all
+        hosts, else only between those of the spec's traffic.
 
-        Raises HostError, FabricError; also where OpenSM does not do what the spec asks for.
+        Raises HostError, and FabricError, also if OpenSM does not do what the spec requires.
         """
         self._spec, self._topology = spec, topology
         hosts = manager_hosts(spec, topology)
         fabric = ManagedFabric(topology, policy_of(spec), PRIVATE / "subnet", hosts=hosts)
-        self._managed = fabric.__enter__()  # it ends with the lab
+        self._managed = fabric.__enter__()  # ends with the lab
         supervisor.adopt("ibsim", self._managed.simulator.pid)
         self._pairs = sorted(pairs_of(spec, everybody=all_hosts))
         self.now = approved(spec, topology, self._managed.subnet(self._pairs), self._pairs)
@@ -69,11 +69,11 @@ class LiveSubnet:
         self._running = set(hosts)
         """Hosts whose OpenSM is alive."""
         self.notes = list(self.now.notes)
-        """For the lab's user."""
+        """Notes for the lab's user."""
         self._query = LevelQuery(self._pairs)
         self._in_use = LevelsInUse(self.now.levels, self.notes)
         self.sweeps: list[Sweep] = []
-        """Those that changed links have caused."""
+        """The sweeps that link changes have caused."""
         self.links = LinkHistory()
         self._change = LinksChanged(0, ())
         self._changed_at = time.monotonic()
@@ -83,12 +83,12 @@ class LiveSubnet:
         threading.Thread(target=self._attend, name="subnet", daemon=True).start()
 
     def connect(self) -> Subnet:
-        """For NICs that replace all others; they keep its service levels."""
+        """The tables and levels for NICs that replace all others. They keep these levels."""
         self._in_use.replace_all()
         return self.join()
 
     def join(self) -> Subnet:
-        """For one more NIC or queue pair beside the others; it keeps its service levels."""
+        """The tables and levels for one more NIC or queue pair. It keeps these levels."""
         now = self.now
         self._in_use.add(now.levels)
         return now
@@ -100,9 +100,9 @@ class LiveSubnet:
         ports: Mapping[str, PortSnapshot],
         host_waits: Mapping[str, int],
     ) -> Diagnosis:
-        """Runs one of infiniband-diags on this host or switch.
+        """Runs a command of infiniband-diags on this host or switch.
 
-        `ports`: the switch ports at this moment. `host_waits`: PortXmitWait of hosts.
+        `ports`: a snapshot of the switch ports. `host_waits`: PortXmitWait of hosts.
         """
         counters = {name: own.counters for name, own in ports.items()}
         tell_counters(self._managed.simulator, self._topology, counters, host_waits)
@@ -116,15 +116,15 @@ class LiveSubnet:
                 master = self._managed.opensm
                 try:
                     self._wait_and_answer()
-                    self._look_after_managers()
-                    self._ask_for_levels()
+                    self._check_managers()
+                    self._request_levels()
                 except FabricError as error:
-                    if master.is_running:  # else its death is the reason, which has a note
+                    if master.is_running:  # if OpenSM died, another note reports that
                         self.notes.append(_first_line(error))
 
     def _wait_and_answer(self) -> None:
-        patience = 0 if self._query.state is State.ASKING else _SECONDS_BETWEEN_LOOKS
-        if not self._shim.has_more(patience):
+        seconds = 0 if self._query.state is State.ASKING else _SECONDS_BETWEEN_POLLS
+        if not self._shim.has_more(seconds):
             return
         match self._shim.receive():
             case Converging() as answer:
@@ -136,7 +136,7 @@ class LiveSubnet:
                 self._answer()
 
     def _answer(self) -> None:
-        """By the sweep that the trap causes, and by one more."""
+        """Answers a link change with the tables of the sweep after the trap, and of one more."""
         before = self._managed.master
         changed = self._managed.pull(frozenset(map(self._cable, self._change.down)))
         self._note_master(before)
@@ -150,7 +150,7 @@ class LiveSubnet:
         return self._topology.cable[self._topology.port_named[port]]
 
     def _note_master(self, before: str) -> None:
-        """If a cable has changed which OpenSM is the master."""
+        """Adds a note if a link change has made another OpenSM the master."""
         master = self._managed.master
         if master == before:
             return
@@ -162,7 +162,7 @@ class LiveSubnet:
     # ---- tables ------------------------------------------------------------
 
     def _send_tables(self) -> None:
-        """The tables are the answer to the latest change."""
+        """Sends the tables as the answer to the latest link change."""
         lfts = self._managed.tables()
         seconds = time.monotonic() - self._changed_at
         self._shim.send(Tables(lfts, self._change.at_ps, self._change.down, seconds))
@@ -171,14 +171,14 @@ class LiveSubnet:
         self._note_engine()
 
     def _note_engine(self) -> None:
-        """If another routing engine than the first made the tables."""
+        """Adds a note if another routing engine than the first made the tables."""
         before, engine = self.now.engine, self._managed.opensm.engine_used()
         self.now = replace(self.now, engine=engine)
         if engine not in (before, self._first_engine):
             self.notes.append(engine_note(self._first_engine, engine))
 
     def _follow_sweep(self) -> None:
-        """Sends tables if they are new. Path records may have changed in any case."""
+        """Sends the tables if they are new, and requests path records again in any case."""
         if self._managed.tables() != self.now.lfts:
             self._send_tables()
         has_levels = self.now.engine in ENGINES_WITH_LEVELS
@@ -188,7 +188,7 @@ class LiveSubnet:
 
     # ---- service levels ----------------------------------------------------
 
-    def _ask_for_levels(self) -> None:
+    def _request_levels(self) -> None:
         batch = self._query.next_batch()
         if not batch:
             return
@@ -202,7 +202,7 @@ class LiveSubnet:
             self._use_levels(self._query.levels)
 
     def _note_unanswered(self, error: FabricError) -> None:
-        """Another note says so if the last OpenSM died."""
+        """Adds a note when requests end without an answer; not if OpenSM died, which has a note."""
         runs = self._managed.opensm.is_running
         self._query.unanswered(may_ask_again=runs)
         if self._query.is_settled and runs:
@@ -213,7 +213,7 @@ class LiveSubnet:
             )
 
     def _use_levels(self, levels: PathSLs) -> None:
-        """From now on; those in use are judged beside them."""
+        """Uses these levels from now on, and judges them together with those in use."""
         self.now = replace(self.now, levels=levels)
         self._in_use.note(self._judge)
 
@@ -221,10 +221,10 @@ class LiveSubnet:
         left = self._managed.paths_left(self._pairs)
         return kept_levels(self._spec, self._topology, in_use, self.now, left)
 
-    # ---- the managers ------------------------------------------------------
+    # ---- the OpenSM processes ----------------------------------------------
 
-    def _look_after_managers(self) -> None:
-        """Notes those that died, and follows sweeps that no link has caused."""
+    def _check_managers(self) -> None:
+        """Adds a note for each OpenSM that died, and follows sweeps that no link change caused."""
         for host, manager in self._managed.managers.items():
             if host in self._running and not manager.is_running:
                 self._running.remove(host)

@@ -1,17 +1,16 @@
-"""Mininet's own command in a lab: the job `mn`, and what `emu/mn.py` hands over to that command.
+"""Runs Mininet's own command in a lab: the job `mn`, and the names that `emu/mn.py` gives it.
 
     mn ─▶ emu/mn.py ─▶ emu mn ─▶ a lab, pid 1: mn once more ─▶ emu/mn.py ─▶ customs()
                                                  │
                                                  ▼  net = Mininet(topo, link=...)
                                            spec of that topology ─▶ shim, Open vSwitch
 
-Mininet knows its topology only when its command is well under way. So the whole command
-runs in a lab that is still empty, and what it takes for the class `Mininet` builds the
-fabric there. That lab is as any other: it ends with the command, however that ends, and
-nothing is left.
+Mininet's command learns its topology only while it runs. So the whole command runs in a lab that
+is still empty, and a replacement of the class `Mininet` builds the fabric there. The lab ends with
+the command, and leaves nothing behind.
 
-Words of the command line that ask for what this fabric is not are refused: whoever asks
-for a Linux bridge must not be given Open vSwitch.
+Options that this fabric cannot honour are refused: a user who asks for a Linux bridge must not
+get Open vSwitch.
 """
 
 from __future__ import annotations
@@ -40,27 +39,27 @@ from emu.spec.scenario import Spec
 from topologies.mininet_topo import BPS_PER_MBPS, MININET_RATE_BPS, all_topos
 
 _FABRIC_KEYS = ("fabric", "plane", "seed", "slowdown", "switches", "hosts", "subnet")
-"""What of a spec holds for any topology."""
+"""The sections of a spec that do not depend on the topology."""
 _LINK_KEYS = ["slowdown", "spec"]
 _OF_A_LINK = {"bw", "delay", "node1", "node2", "port1", "port2"}
-"""What a topology's link may say; the rest would be done by Mininet's own links."""
+"""The parameters of a topology's link that are supported; only Mininet's own links have others."""
 _SWITCHES = ("default", "ovs", "ovsk", "ovsbr")
 _WITHOUT = {
     "xterms": "no terminals are opened; `h1 COMMAND` at the prompt runs any program on h1",
     "innamespace": "every switch is in the lab's namespaces already",
     "mac": "a host's MAC is its address after 02:00, 02:00:0a:00:00:01 for 10.0.0.1",
-    "pin": "a host is not one processor's; its NIC is the shim's",
-    "nat": "nothing leads out of a lab",
+    "pin": "hosts are not pinned to processors; the shim emulates their NICs",
+    "nat": "a lab has no connection to the outside",
     "cluster": "a lab is on one machine",
 }
-"""Options of Mininet's command that are off unless given -> why they stay so."""
+"""Options of Mininet's command that are off by default -> why they cannot be turned on."""
 
 _lab: list[_MininetLab] = []
-"""The lab that this process, pid 1 of it, is in."""
+"""The lab whose pid 1 is this process."""
 
 
 def run_mininet(job: RunMininet, supervisor: Supervisor) -> JobResult:
-    """The job `mn`: the words of the command line as they were typed, to their end."""
+    """The job `mn`: runs Mininet's command with the words that the user typed."""
     _lab.append(_MininetLab(job.out, supervisor))
     sys.argv = list(job.words)
     try:
@@ -72,13 +71,13 @@ def run_mininet(job: RunMininet, supervisor: Supervisor) -> JobResult:
     except SystemExit as end:
         if end.code:
             raise FabricError(f"mn ended with {end.code}") from None
-    except Exception as error:  # all that Mininet itself raises
+    except Exception as error:  # Mininet raises exceptions of any type
         raise UsageError(f"mn: {error}") from error
     return Done(), []
 
 
 def load_command(command: Path) -> Any:
-    """Mininet's command as a module, which has done nothing yet."""
+    """Mininet's command as a module. Loading it runs nothing."""
     loader = SourceFileLoader("mn", str(command))
     spec = spec_from_loader(loader.name, loader)
     assert spec is not None
@@ -88,7 +87,7 @@ def load_command(command: Path) -> Any:
 
 
 def customs() -> Json:
-    """The names that the custom file defines, and Mininet's command then uses for its own."""
+    """The names that the custom file defines; Mininet's command uses them in place of its own."""
     (lab,) = _lab
     return {
         "topos": all_topos(),
@@ -101,27 +100,27 @@ def customs() -> Json:
 
 
 def refuse_the_impossible(options: Any) -> None:
-    """Mininet asks this about its command line, as parsed, before anything is built.
+    """Checks Mininet's parsed command line before anything is built.
 
-    `--arp`, `--wait`, `--twait` and `--nolistenport` want what is so in any case. Raises
+    `--arp`, `--wait`, `--twait` and `--nolistenport` are accepted: a lab always behaves so. Raises
     UsageError.
     """
-    for told in _impossible(options):
-        raise UsageError(f"{told} (with --link emu)")
+    for problem in _impossible(options):
+        raise UsageError(f"{problem} (with --link emu)")
 
 
 def _impossible(options: Any) -> Iterator[str]:
     if options.switch not in _SWITCHES:
         yield (
-            f"--switch {options.switch}: switches are the emulator's, and Open vSwitch with its "
-            "routes forwards for them; leave it out, or choose with plane: in --link emu,spec=FILE"
+            f"--switch {options.switch}: the emulator makes the switches, Open vSwitch forwards "
+            "for them; leave it out, or set plane: in --link emu,spec=FILE"
         )
     if options.host != "proc":
         yield f"--host {options.host}: hosts are plain processes; leave it out"
     if not {"default", "none"} >= set(options.controller):
         yield (
-            f"--controller {options.controller[0]}: routes are set when the fabric is built, and "
-            "no controller is asked; leave it out"
+            f"--controller {options.controller[0]}: routes are set when the fabric is built, "
+            "without a controller; leave it out"
         )
     if options.ipbase != "10.0.0.0/8":
         yield f"--ipbase {options.ipbase}: hosts have 10.0.0.1 and so on; leave it out"
@@ -134,12 +133,12 @@ def _impossible(options: Any) -> Iterator[str]:
 
 def _refuse_cleaning() -> None:
     raise UsageError(
-        "--clean: a lab leaves nothing; for Mininet's own leavings run sudo mn --clean"
+        "--clean: a lab leaves nothing behind; to clean up after Mininet itself run sudo mn --clean"
     )
 
 
 class EmulatedLink:
-    """What `--link emu,KEY=VALUE` asks for. The cables themselves are in the shim."""
+    """The settings of `--link emu,KEY=VALUE`. The shim emulates the cables."""
 
     def __init__(
         self,
@@ -161,12 +160,12 @@ def _slowdown(given: object) -> float:
         return float(as_slowdown(given))
     except ValueError:
         raise UsageError(
-            f"--link emu,slowdown={given}: is no number from 1 to 1000000; write slowdown=10"
+            f"--link emu,slowdown={given}: not a number from 1 to 1000000; write slowdown=10"
         ) from None
 
 
 class _MininetLab:
-    """The lab of one command, empty at first."""
+    """The lab of one `mn` command, empty at first."""
 
     def __init__(self, out: str, supervisor: Supervisor) -> None:
         self._out = out
@@ -174,9 +173,9 @@ class _MininetLab:
         self._session: Session | None = None
 
     def build(self, *, topo: Topo, link: type[EmulatedLink], **_options: Any) -> FabricNet:
-        """Stands in for the class `Mininet`: the net of this topology, up and running.
+        """Replaces the class `Mininet`. Returns the running net of this topology.
 
-        Of the other options `refuse_the_impossible` has seen those that are not so here.
+        `refuse_the_impossible` has checked the other options.
         """
         spec = spec_of(topo, link())
         assert spec.slowdown != "auto"
@@ -186,33 +185,35 @@ class _MininetLab:
         return self._session.lab.net
 
     def prompt(self, _net: FabricNet, script: str | None = None) -> None:
-        """Stands in for Mininet's class `CLI`."""
+        """Replaces Mininet's class `CLI`."""
         assert self._session is not None
         own_prompt(self._session, script)
 
 
 def spec_of(topo: Topo, link: EmulatedLink) -> Spec:
-    """A fabric like `topo`, whose links tell `bw` in Mbit/s and `delay`. Raises SpecError."""
-    from emu.spec.model import load_spec, spec_from_mapping  # slow, and no other lab reads files
+    """The spec of a fabric with a Mininet topology. Its links have `bw` in Mbit/s and `delay`.
 
-    told: Json = {"slowdown": 1}
+    Raises SpecError."""
+    from emu.spec.model import load_spec, spec_from_mapping  # slow; other labs do not need it
+
+    keys: Json = {"slowdown": 1}
     if link.spec is not None:
         whole = load_spec(Path(link.spec)).to_mapping()
-        told |= {key: whole[key] for key in _FABRIC_KEYS if key in whole}
+        keys |= {key: whole[key] for key in _FABRIC_KEYS if key in whole}
     if link.slowdown is not None:
-        told["slowdown"] = link.slowdown
-    elif told["slowdown"] == "auto":
-        told["slowdown"] = 1
-    told |= {"name": "mn", "topology": _graph(topo)}
-    return spec_from_mapping(told, source="mn --topo", folder=Path())
+        keys["slowdown"] = link.slowdown
+    elif keys["slowdown"] == "auto":
+        keys["slowdown"] = 1
+    keys |= {"name": "mn", "topology": _graph(topo)}
+    return spec_from_mapping(keys, source="mn --topo", folder=Path())
 
 
 def _graph(topo: Topo) -> Json:
     for a, b, info in topo.links(withInfo=True):
         for name in (name for name, value in info.items() if value and name not in _OF_A_LINK):
             raise UsageError(
-                f"mn --topo: the link of {a} and {b} has {name}={info[name]}, and with --link emu "
-                "a link has bw and delay alone; leave it out"
+                f"mn --topo: the link of {a} and {b} has {name}={info[name]}, but with --link emu "
+                "a link has only bw and delay; leave it out"
             )
     links = [
         {

@@ -1,12 +1,12 @@
-"""Starts a lab's first process in namespaces of its own, and relays what it says.
+"""Starts a lab's first process in namespaces of its own, and relays its messages.
 
     emu ── setpriv ─▶ unshare ──▶ python -m emu.lab.init    pid 1 of the lab
          (dies with emu)  (kills its child when it dies)
 
-So the lab dies with any of the three, whatever kills it, and when pid 1 dies the
-kernel ends every other process in the lab, and with the last of them its network
-namespaces, interfaces and mounts. `setpriv` and `unshare` (util-linux) do it all.
-Root keeps the user namespace it is in, as only there eBPF may be loaded.
+The lab ends when any of the three ends, whatever the cause. When pid 1 ends, the kernel
+ends every other process of the lab, and with the last of them its network namespaces,
+interfaces and mounts. `setpriv` and `unshare` are programs of util-linux.
+Root stays in its user namespace, because eBPF may be loaded only there.
 """
 
 from __future__ import annotations
@@ -33,19 +33,20 @@ A = TypeVar("A")
 
 INSIDE = "emu.lab.init"
 PRIVATE = Path("/run")
-"""Where a lab has a file system of its own; what is written there goes with the lab."""
+"""The mount point of the lab's own file system, which ends with the lab."""
 
 _PROGRAMS = ("setpriv", "unshare", "mount", "mnexec", "ifconfig", "bash")
-"""What every lab starts. Without the last three Mininet would end or wait, without a reason."""
+"""The programs that every lab needs. Without one of the last three Mininet would exit or hang
+without an error."""
 _KEEPS_NAMESPACES = {
-    # Ubuntu from 23.10 on. `unshare` works, but in the namespace nothing is allowed: it ends with
+    # Ubuntu from 23.10 on. `unshare` works, but nothing is allowed inside: it ends with
     # "write failed /proc/self/uid_map: Operation not permitted", mounts with "Permission denied".
     # https://ubuntu.com/blog/ubuntu-23-10-restricted-unprivileged-user-namespaces
     "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
     "kernel.unprivileged_userns_clone": ("0", "1"),  # Debian's kernels before 6.1, Ubuntu's
     **{f"user.max_{kind}_namespaces": ("0", "15000") for kind in ("user", "net", "pid", "mnt")},
 }
-"""Sysctls: the value by which namespaces may not be made, and one by which they may."""
+"""Sysctl -> the value that forbids new namespaces, and a value that allows them."""
 _STDERR = 2
 _FILES_TO_START = 64
 _SECONDS_TO_END = 5.0
@@ -60,12 +61,12 @@ def run_in_lab(
     terminal: bool = False,
     module: str = INSIDE,
 ) -> tuple[A, list[int]]:
-    """Runs one job in a new lab. Returns its result, and the open files that came with it.
+    """Runs one job in a new lab. Returns its result and the open files sent with it.
 
-    With `terminal` the job has the terminal, Ctrl-C included; without, it has no
-    input and its output goes to stderr. It is handed copies of the open `files`.
-    `on_up` is called when the lab answers queries. `module` is what pid 1 runs.
-    Raises HostError, FabricError, and KeyboardInterrupt; the lab is gone by then.
+    With `terminal` the job has the terminal, and Ctrl-C interrupts it; without, it has no
+    input and its output goes to stderr. The job receives copies of the open `files`.
+    `on_up` is called when the lab answers queries. `module` is the Python module of pid 1.
+    Raises HostError, FabricError and KeyboardInterrupt, after the lab has ended.
     """
     _refuse_private(Path(job.out))
     allow_files(_FILES_TO_START)
@@ -96,14 +97,14 @@ def unshare_command(*, root: bool) -> list[str]:
 
 @contextmanager
 def _lab(module: str, terminal: bool) -> Iterator[tuple[subprocess.Popen[bytes], Channel]]:
-    """A lab's outermost process and the channel to its first; both are gone afterwards."""
+    """A lab's outermost process, and the channel to its first process. Ends both at exit."""
     channel, far = channel_pair()
-    with far, _terminal_is_the_labs(terminal), _start(module, far, terminal) as process:
+    with far, _lab_has_terminal(terminal), _start(module, far, terminal) as process:
         far.close()
         try:
             yield process, channel
         finally:
-            channel.close()  # the lab ends when its owner hangs up
+            channel.close()  # this ends the lab
             _wait(process)
 
 
@@ -113,7 +114,7 @@ def _start(module: str, far: socket.socket, terminal: bool) -> subprocess.Popen[
         [*unshare_command(root=os.geteuid() == 0), *inside],
         stdin=None if terminal else subprocess.DEVNULL,
         stdout=None if terminal else _STDERR,
-        stderr=subprocess.PIPE,  # until the lab has started; then it has ours
+        stderr=subprocess.PIPE,  # until the lab has started; then it has this process's
         env=environment(),
         pass_fds=[far.fileno()],
         start_new_session=not terminal,
@@ -137,7 +138,7 @@ def _relay(
 
 
 def _wait(process: subprocess.Popen[bytes]) -> None:
-    """Waits until the last process of the lab is gone, with force if it takes too long."""
+    """Waits until the lab has ended; kills it after `_SECONDS_TO_END`."""
     try:
         process.wait(_SECONDS_TO_END)
     except subprocess.TimeoutExpired:
@@ -146,8 +147,8 @@ def _wait(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def _terminal_is_the_labs(terminal: bool) -> Iterator[None]:
-    """While the lab has the terminal, Ctrl-C is for the lab alone."""
+def _lab_has_terminal(terminal: bool) -> Iterator[None]:
+    """Ignores Ctrl-C in this process while the lab has the terminal."""
     if not terminal:
         yield
         return
@@ -161,20 +162,20 @@ def _terminal_is_the_labs(terminal: bool) -> Iterator[None]:
 def _did_not_start(
     process: subprocess.Popen[bytes],
 ) -> FabricError | HostError | KeyboardInterrupt:
-    """Why the lab's first process has said nothing at all."""
-    _, said = process.communicate()
+    """The error for a lab whose first process ended before it sent a message."""
+    _, stderr = process.communicate()
     if process.returncode == ExitCode.INTERRUPTED:
         return KeyboardInterrupt()
     if not namespaces_allowed():
         return HostError(
             "this machine does not let you make namespaces", remedy=namespaces_remedy()
         )
-    reason = said.decode(errors="replace").strip() or "its first process died"
+    reason = stderr.decode(errors="replace").strip() or "its first process died"
     return FabricError(f"the lab did not start: {reason}")
 
 
 def _ended(process: subprocess.Popen[bytes]) -> FabricError | KeyboardInterrupt:
-    """Why the lab has hung up without a result."""
+    """The error for a lab that ended without a result."""
     if process.wait() == ExitCode.INTERRUPTED:
         return KeyboardInterrupt()
     return FabricError("the lab's first process died")
@@ -187,20 +188,20 @@ def namespaces_allowed() -> bool:
 
 
 def namespaces_remedy(sysctls: Path = Path("/proc/sys")) -> str:
-    """What lets this user make them, by what this machine says to keep them from users."""
-    closed = [
-        f"{name}={opened}"
-        for name, (shut, opened) in _KEEPS_NAMESPACES.items()
-        if _value_of(sysctls / name.replace(".", "/")) == shut
+    """The command that allows this user to make namespaces, from this machine's sysctls."""
+    settings = [
+        f"{name}={allows}"
+        for name, (forbids, allows) in _KEEPS_NAMESPACES.items()
+        if _value_of(sysctls / name.replace(".", "/")) == forbids
     ]
-    to_open = f"sysctl -w {' '.join(closed)}"
+    command = f"sysctl -w {' '.join(settings)}"
     if os.geteuid() == 0:
-        return to_open if closed else "if this is a container, start it with --privileged"
-    return f"run as root, or: sudo {to_open}" if closed else "run as root"
+        return command if settings else "if this is a container, start it with --privileged"
+    return f"run as root, or: sudo {command}" if settings else "run as root"
 
 
 def _value_of(sysctl: Path) -> str | None:
-    """None where the kernel does not have it."""
+    """A sysctl's value; None if the kernel lacks it."""
     try:
         return sysctl.read_text().strip()
     except OSError:
@@ -225,5 +226,6 @@ def _need_mininet() -> None:
 def _refuse_private(out: Path) -> None:
     if out.resolve().is_relative_to(PRIVATE):
         raise UsageError(
-            f"{out}: results would be lost, a lab has its own {PRIVATE}; choose another folder"
+            f"{out}: results would be lost, because a lab has its own {PRIVATE}; choose another "
+            "folder"
         )

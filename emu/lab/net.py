@@ -1,11 +1,11 @@
-"""The one module that knows Mininet: hosts and switches as its nodes, cables as its links.
+"""A lab's fabric as a Mininet network: hosts and switches as nodes, cables as links.
 
     The plan makes interfaces, addresses and bridges.
     Mininet knows nodes and how to run commands on them.
 
-So our subclasses leave out what Mininet would configure itself, and its way to
-raise limits of the whole machine. A node's shell starts with its first command:
-a run needs none of them.
+These subclasses leave out Mininet's configuration of interfaces and addresses, and its change of
+limits of the whole machine. A node's shell starts with its first command, because a run needs no
+shells.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from emu.errors import FabricError
 from topologies.graph import Port
 
 OnShell = Callable[[str, int], None]
-"""Told of a node's shell: the node and the process."""
+"""A function that is called with a node's name and the process of its shell."""
 OnCables = Callable[[str, str, bool], bool]
-"""Told that the cables between two nodes are to go down or come up; whether there are any."""
+"""A function that sets the cables between two nodes down or up; False if there are none."""
 
 
 class ShellOnDemand(Node):
     """A node in the namespaces of parameter `task`, whose shell starts with its first command.
 
-    Parameter `on_shell` is told of the shell.
+    Parameter `on_shell` is called when it starts.
     """
 
     def __init__(self, name: str, **params: Any) -> None:
@@ -40,11 +40,11 @@ class ShellOnDemand(Node):
         self._built = True
 
     def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802, Mininet's name
-        """Not yet; programs need to know where they are to run, though."""
+        """Starts nothing yet, but sets the pid that names the node's namespaces."""
         self.pid = self.params["task"]
 
     def cmd(self, *args: Any, **options: Any) -> Any:
-        """Commands to configure it, while it is being built, are the lab's business."""
+        """Runs a command. Ignores the commands by which Mininet configures a new node."""
         if not self._built:
             return ""
         self._need_shell()
@@ -55,28 +55,28 @@ class ShellOnDemand(Node):
         super().sendCmd(*args, **options)
 
     def _need_shell(self) -> None:
-        """Starts the shell as Mininet does, but in namespaces that are there already (`-a`)."""
+        """Starts the shell as Mininet does, but in existing namespaces (`-a`)."""
         if not self.shell:
             super().startShell(f"-cda{self.params['task']}")
             self.params["on_shell"](self.name, self.pid)
 
 
 class FabricHost(ShellOnDemand, Host):
-    """A host whose network is configured by the lab."""
+    """A host whose network the lab configures."""
 
     def config(self, **_params: Any) -> dict[str, Any]:
         return {}
 
 
 class FabricSwitch(ShellOnDemand, OVSSwitch):
-    """A switch whose bridge is in the lab's one transaction."""
+    """A switch whose bridge the lab's `ovs-vsctl` transaction makes."""
 
     @classmethod
     def setup(cls) -> None:
-        """Nothing to look for: the lab starts its own Open vSwitch."""
+        """Does nothing: the lab starts its own Open vSwitch."""
 
     def start(self, controllers: object) -> None:
-        """Its routes are there already; there is no controller."""
+        """Does nothing: the lab loads the routes, and there is no controller."""
 
 
 class FabricInterface(Intf):
@@ -87,11 +87,11 @@ class FabricInterface(Intf):
 
 
 class FabricLink(Link):
-    """A cable. It is in the shim; Mininet only knows its ends."""
+    """A cable. The shim emulates it; Mininet knows only its ends."""
 
     @classmethod
     def makeIntfPair(cls, *_args: Any, **_options: Any) -> None:  # noqa: N802, Mininet's name
-        """The lab makes the interfaces."""
+        """Does nothing: the lab makes the interfaces."""
 
 
 class FabricNet(Mininet):
@@ -100,8 +100,8 @@ class FabricNet(Mininet):
     def __init__(self, on_shell: OnShell) -> None:
         self._on_shell = on_shell
         self.on_cables: OnCables | None = None
-        """Who takes cables down for `link leaf1 h1 down`; somebody must, before that is typed."""
-        setLogLevel("output")  # what the prompt prints, and warnings
+        """Carries out `link leaf1 h1 down`. Must be set before the prompt starts."""
+        setLogLevel("output")  # the prompt's output, and warnings
         Mininet.inited = True  # its init() would change limits of the whole machine
         super().__init__(
             host=FabricHost,
@@ -113,8 +113,9 @@ class FabricNet(Mininet):
         )
 
     def add_host(self, name: str, ip: str, task: int, interface: str = "") -> None:
-        """A host in the namespaces of a process or thread; its interface, if it gets no cable."""
-        # `inNamespace`: whether Mininet makes a namespace for it.
+        """Adds a host in the namespaces of a process or thread. `interface`: its interface for IP
+        if no cable is added to it."""
+        # `inNamespace=False`: Mininet makes no namespace.
         host = self.addHost(name, ip=ip, task=task, inNamespace=False, on_shell=self._on_shell)
         if interface:
             FabricInterface(interface, node=host).ip = ip
@@ -123,7 +124,7 @@ class FabricNet(Mininet):
         self.addSwitch(name, dpid=f"{dpid:x}", task=task, on_shell=self._on_shell)
 
     def add_cable(self, a: Port, b: Port) -> None:
-        """Makes the cable's ends known to their nodes."""
+        """Adds a link between the interfaces at a cable's ends."""
         link = self.addLink(
             a.node, b.node, port1=a.number, port2=b.number, addr1=a.mac, addr2=b.mac
         )
@@ -131,10 +132,10 @@ class FabricNet(Mininet):
             end.ip = end.node.params.get("ip")
 
     def start(self) -> None:
-        """Mininet's command says so; the lab has started long ago."""
+        """Does nothing: the lab has started. Mininet's command calls it."""
 
     def stop(self) -> None:
-        """It ends with its first process."""
+        """Does nothing: the lab ends with its first process."""
 
     def iperf(
         self,
@@ -145,31 +146,31 @@ class FabricNet(Mininet):
         seconds: int = 5,
         port: int = 5001,
     ) -> list[str]:
-        """Mininet's `iperf`, by iperf3: its own waits for ever for the server of iperf 2.1.
+        """Mininet's `iperf`, by iperf3, because Mininet's own hangs with iperf 2.1.
 
-        The speeds that the server and the client saw, in Mbit/s of wall-clock time.
+        Returns the rates that server and client measured, in Mbit/s of wall-clock time.
         """
         client, server = hosts or (self.hosts[0], self.hosts[-1])
         output(f"*** Iperf: testing {l4Type} bandwidth between {client} and {server}\n")
         server.sendCmd(f"iperf3 --server --one-off --forceflush --port {port}")
-        said = ""
-        while "listening" not in said:
-            said += server.monitor()
+        printed = ""
+        while "listening" not in printed:
+            printed += server.monitor()
         udp = f"--udp --bandwidth {udpBw}" if l4Type == "UDP" else ""
         address = f"--client {server.IP()} --port {port} --time {seconds}"
-        told = json.loads(client.cmd(f"iperf3 --json {address} {udp}"))
+        measured = json.loads(client.cmd(f"iperf3 --json {address} {udp}"))
         server.waitOutput()
-        if "error" in told:
-            raise FabricError(f"iperf3: {told['error']}")
-        ends = [told["end"][side]["bits_per_second"] for side in ("sum_received", "sum_sent")]
+        if "error" in measured:
+            raise FabricError(f"iperf3: {measured['error']}")
+        ends = [measured["end"][side]["bits_per_second"] for side in ("sum_received", "sum_sent")]
         speeds = [f"{bps / 1e6:.3g} Mbits/sec" for bps in ends]
         output(f"*** Results: {speeds}\n")
         return speeds
 
     def configLinkStatus(self, src: str, dst: str, status: str) -> None:  # noqa: N802, Mininet's
-        """Takes the cables between two nodes down or up again, in the fabric.
+        """Takes the cables between two nodes down, or up again, in the fabric.
 
-        Mininet need not know them: without Open vSwitch it knows hosts alone.
+        Mininet need not know the nodes: without Open vSwitch it knows only hosts.
         """
         assert self.on_cables is not None
         if not self.on_cables(src, dst, status == "up"):

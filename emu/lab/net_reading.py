@@ -1,4 +1,5 @@
-"""Reads back what the kernel has in the calling thread's network namespace, by rtnetlink."""
+"""Reads interfaces, addresses and neighbours of the calling thread's network namespace, by
+rtnetlink."""
 
 from __future__ import annotations
 
@@ -29,21 +30,21 @@ _IFF_UP, _IFF_LOWER_UP = 0x1, 0x10000
 
 @dataclass(frozen=True)
 class Interface:
-    """A network interface, with the kernel's counters of packets it had to drop."""
+    """A network interface, with the kernel's counters of dropped packets."""
 
     name: str
     index: int
     mac: str
     mtu: int
     up: bool
-    """Administratively."""
+    """Whether the interface is administratively up."""
     carrier: bool
     rx_dropped: int
     tx_dropped: int
 
 
 def interfaces() -> dict[str, Interface]:
-    """All of them by name. Raises OSError."""
+    """All interfaces, by name. Raises OSError."""
     found = map(read_interface, _dump(ifinfmsg, rtnl.RTM_GETLINK))
     return {interface.name: interface for interface in found}
 
@@ -51,17 +52,17 @@ def interfaces() -> dict[str, Interface]:
 def addresses(interface: Interface) -> list[IPv4Address]:
     """The IPv4 addresses of an interface. Raises OSError."""
     return [
-        IPv4Address(told.get_attr("IFA_LOCAL"))
-        for told in _dump(ifaddrmsg, rtnl.RTM_GETADDR, family=socket.AF_INET)
-        if told["index"] == interface.index
+        IPv4Address(message.get_attr("IFA_LOCAL"))
+        for message in _dump(ifaddrmsg, rtnl.RTM_GETADDR, family=socket.AF_INET)
+        if message["index"] == interface.index
     ]
 
 
 def neighbour_mac(interface: Interface, address: IPv4Address) -> str | None:
     """The MAC address behind a neighbour's IPv4 address, if the kernel knows it. Raises OSError."""
-    for told in _dump(ndmsg, rtnl.RTM_GETNEIGH, family=socket.AF_INET):
-        if told["ifindex"] == interface.index and told.get_attr("NDA_DST") == str(address):
-            mac = told.get_attr("NDA_LLADDR")
+    for message in _dump(ndmsg, rtnl.RTM_GETNEIGH, family=socket.AF_INET):
+        if message["ifindex"] == interface.index and message.get_attr("NDA_DST") == str(address):
+            mac = message.get_attr("NDA_LLADDR")
             return str(mac) if mac else None
     return None
 
@@ -73,23 +74,23 @@ def drops_note(found: Iterable[Interface]) -> str:
     return f"the kernel dropped packets in the lab: {', '.join(named)}" if named else ""
 
 
-def read_interface(told: Any) -> Interface:
-    """The interface that a message of the kernel describes."""
-    counted = told.get_attr("IFLA_STATS64") or {}
+def read_interface(message: Any) -> Interface:
+    """The interface that a message from the kernel describes."""
+    counted = message.get_attr("IFLA_STATS64") or {}
     return Interface(
-        name=told.get_attr("IFLA_IFNAME"),
-        index=told["index"],
-        mac=told.get_attr("IFLA_ADDRESS") or "",
-        mtu=told.get_attr("IFLA_MTU"),
-        up=bool(told["flags"] & _IFF_UP),
-        carrier=bool(told["flags"] & _IFF_LOWER_UP),
+        name=message.get_attr("IFLA_IFNAME"),
+        index=message["index"],
+        mac=message.get_attr("IFLA_ADDRESS") or "",
+        mtu=message.get_attr("IFLA_MTU"),
+        up=bool(message["flags"] & _IFF_UP),
+        carrier=bool(message["flags"] & _IFF_LOWER_UP),
         rx_dropped=counted.get("rx_dropped", 0),
         tx_dropped=counted.get("tx_dropped", 0),
     )
 
 
 def _dump(message_class: type[nlmsg], kind: int, **fields: int) -> Iterator[Any]:
-    """The kernel's objects of a kind."""
+    """All objects of one kind that the kernel lists."""
     request = message_class()
     request["header"].update(type=kind, flags=NLM_F_REQUEST | NLM_F_DUMP)
     request.update(fields)
@@ -104,7 +105,7 @@ def _dump(message_class: type[nlmsg], kind: int, **fields: int) -> Iterator[Any]
 
 
 def messages(data: bytes, message_class: type[nlmsg]) -> Iterator[Any]:
-    """Those in one answer; None is the end of the dump. Raises OSError."""
+    """The messages in one answer; None marks the end of the dump. Raises OSError."""
     offset = 0
     while offset < len(data):
         length, kind = _HEADER.unpack_from(data, offset)

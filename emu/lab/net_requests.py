@@ -1,6 +1,6 @@
 """The rtnetlink request of each network step, in pyroute2's message classes.
 
-Its `IPRoute` could write the same requests, in five times the time.
+pyroute2's `IPRoute` would take five times as long to write the same requests.
 
 Sources: rtnetlink(7); Linux, linux/if_link.h, linux/neighbour.h, linux/pkt_sched.h.
 """
@@ -55,7 +55,7 @@ _FIRST_PRIORITY, _ETH_P_ALL = 1, 0x0003
 def request(step: NetStep, namespaces: Mapping[str, int]) -> bytes:
     """The request of a step; the calling thread is in the step's namespace.
 
-    `namespaces` has an open file of each. Raises OSError where the interface does not exist.
+    `namespaces`: an open file of each namespace. Raises OSError if the interface does not exist.
     """
     raise NotImplementedError(step)
 

@@ -1,7 +1,7 @@
-"""The steps of a plan that configure the kernel's network: `netlink` carries them out.
+"""The steps of a plan that configure the kernel's network; `netlink` carries them out.
 
-A step names the namespace it happens in by the process that lives there, as the plan does.
-Each is one request to the kernel, and its text says what that request does.
+A step names its namespace as the plan does. Each step is one request to the kernel; its text
+describes the request.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class AddVeth:
-    """A pair of joined interfaces with the same name, the other one in the namespace `peer`."""
+    """A pair of joined interfaces of the same name, one in `namespace` and one in `peer`."""
 
     namespace: str
     interface: str
     peer: str
     mtu: int
     mac: str = ""
-    """Of the end in `namespace`; the kernel chooses one where this is empty."""
+    """The address of the end in `namespace`; empty: the kernel chooses one."""
 
     def __str__(self) -> str:
         address = f" address {self.mac}" if self.mac else ""
@@ -27,7 +27,7 @@ class AddVeth:
 
 @dataclass(frozen=True)
 class AddTun:
-    """A TUN device, which outlives the descriptor it is made with."""
+    """A TUN device that stays when its descriptor is closed."""
 
     namespace: str
     interface: str
@@ -38,7 +38,7 @@ class AddTun:
 
 @dataclass(frozen=True)
 class SetQueue:
-    """The largest packet of an interface, and how many packets wait for it in the kernel."""
+    """An interface's MTU, and the length of its queue in the kernel in packets."""
 
     namespace: str
     interface: str
@@ -51,7 +51,7 @@ class SetQueue:
 
 @dataclass(frozen=True)
 class SetUp:
-    """The interface is administratively up."""
+    """Sets an interface administratively up."""
 
     namespace: str
     interface: str
@@ -75,7 +75,7 @@ class AddAddress:
 
 @dataclass(frozen=True)
 class AddNeighbour:
-    """The MAC address of an IPv4 neighbour, which the kernel never asks for."""
+    """A static neighbour: the kernel sends no ARP requests for it."""
 
     namespace: str
     interface: str
@@ -88,7 +88,7 @@ class AddNeighbour:
 
 @dataclass(frozen=True)
 class AddDefaultRoute:
-    """All packets go to this gateway, which need not be in a network of the interface."""
+    """A default route; its gateway need not be in a network of the interface."""
 
     namespace: str
     interface: str
@@ -100,7 +100,7 @@ class AddDefaultRoute:
 
 @dataclass(frozen=True)
 class AttachClsact:
-    """The qdisc that holds an interface's filters."""
+    """The clsact qdisc, which holds an interface's filters."""
 
     namespace: str
     interface: str
@@ -111,13 +111,13 @@ class AttachClsact:
 
 @dataclass(frozen=True)
 class AttachEgressFilter:
-    """A loaded eBPF program that sees and may change all packets that leave an interface."""
+    """A loaded eBPF program that may change every packet that leaves an interface."""
 
     namespace: str
     interface: str
     program: str
     fd: int
-    """Of the program."""
+    """The program's descriptor."""
 
     def __str__(self) -> str:
         return f"add egress filter {self.program} to {self.interface}"

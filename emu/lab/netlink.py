@@ -2,8 +2,8 @@
 
     steps of one namespace ──▶ requests, many in one message ──▶ kernel ──▶ an answer each
 
-pyroute2 encodes the requests (`net_requests`) and decodes the answers. The socket between is
-a plain one: each host's namespace needs one for a millisecond.
+pyroute2 encodes the requests (`net_requests`) and decodes the answers. The socket is a plain one,
+because each host's namespace needs one, for about a millisecond.
 
 Source: Linux, Documentation/userspace-api/netlink/intro.rst.
 """
@@ -26,7 +26,7 @@ from emu.lab.rtnl import nlmsgerr
 _SOL_NETLINK, _NETLINK_CAP_ACK, _NETLINK_EXT_ACK = 270, 10, 11  # linux/netlink.h
 _ANSWER_BYTES = 65536
 _REQUESTS_OF_A_MESSAGE = 100
-"""Their answers fit into a socket's receive buffer."""
+"""So many answers fit into a socket's receive buffer."""
 
 _REMEDIES: dict[type[NetStep], str] = {
     AddTun: tun.REMEDY,
@@ -34,15 +34,15 @@ _REMEDIES: dict[type[NetStep], str] = {
     AttachClsact: "sudo modprobe sch_ingress",
     AttachEgressFilter: "sudo modprobe cls_bpf",
 }
-"""What makes the kernel able to take a step."""
+"""Step -> the command that enables the kernel to carry it out."""
 _LACKING = (errno.EOPNOTSUPP, errno.ENODEV, errno.ENOENT)
 _FORBIDDEN = (errno.EPERM, errno.EACCES)
 
 
 def carry_out(steps: Iterable[NetStep], pids: Mapping[str, int]) -> None:
-    """Carries out steps, in order; `pids` has a process or thread in each namespace.
+    """Carries out steps, in order. `pids`: a process or thread in each namespace.
 
-    Raises HostError for what this machine lacks or forbids, and FabricError.
+    Raises HostError if this machine lacks or forbids something, and FabricError.
     """
     with opened(pids) as namespaces:
         for name, of_one in groupby(steps, lambda step: step.namespace):
@@ -52,7 +52,8 @@ def carry_out(steps: Iterable[NetStep], pids: Mapping[str, int]) -> None:
 
 
 def _batches(steps: Iterable[NetStep]) -> Iterator[list[NetStep]]:
-    """Steps of one type each: whatever a step refers to exists before its request is written."""
+    """Batches of steps of one type. A step's request needs the interface index, so the interface
+    must exist before the request is written."""
     for _, alike in groupby(steps, type):
         left = list(alike)
         while left:
@@ -67,7 +68,7 @@ def _carry_out(
     for step in steps:
         try:
             if isinstance(step, AddTun):
-                tun.make(step.interface)  # by ioctl: there is no such request
+                tun.make(step.interface)  # by ioctl: rtnetlink has no such request
             else:
                 requests.append(request(step, namespaces))
         except OSError as error:
@@ -80,7 +81,7 @@ def _carry_out(
 
 
 def _rtnetlink() -> socket.socket:
-    """A socket whose answers give the kernel's reasons, and do not repeat the requests."""
+    """A socket whose answers contain the kernel's error texts, and do not repeat the requests."""
     kernel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
     for option in (_NETLINK_CAP_ACK, _NETLINK_EXT_ACK):
         kernel.setsockopt(_SOL_NETLINK, option, 1)
@@ -88,7 +89,7 @@ def _rtnetlink() -> socket.socket:
 
 
 def _refusal(kernel: socket.socket) -> OSError | None:
-    """The kernel's answer to the next request: the reason why it was refused, or None."""
+    """The error in the kernel's next answer, or None."""
     answer = nlmsgerr(kernel.recv(_ANSWER_BYTES))
     answer.decode()
     number = -answer["error"]
@@ -97,13 +98,13 @@ def _refusal(kernel: socket.socket) -> OSError | None:
 
 
 def failure(step: NetStep, error: OSError) -> EmuError:
-    """The error for the user: what could not be done, where, why, and the remedy."""
+    """The error for the user: the failed step, its namespace, the reason and the remedy."""
     remedy = _REMEDIES.get(type(step), "")
     what = f"namespace {step.namespace}: the kernel did not {step}: {error.strerror or error}"
     if remedy and (error.errno in _LACKING or isinstance(step, AddTun)):
         return HostError(what, remedy=remedy)
     if error.errno in _FORBIDDEN:
-        return HostError(what, remedy="run as root, or see what `emu check` says")
+        return HostError(what, remedy="run as root, or run `emu check`")
     if error.errno == errno.EEXIST:
         return FabricError(f"{what}; two nodes must not have the same name in the spec's topology")
     return FabricError(what)

@@ -1,7 +1,7 @@
-"""Network namespaces, named by a process or thread that lives in them.
+"""Network namespaces, identified by a process or thread in them.
 
-A lab's namespaces have no names in the file system: they exist as long as a
-process or thread is in them.
+A lab's namespaces have no names in the file system: each exists as long as a process or thread is
+in it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CLONE_NEWNET = 0x40000000
 def entered(pid: int) -> Iterator[None]:
     """Runs the body in the network namespace of the process or thread `pid`.
 
-    Only the calling thread is moved. Sockets opened there stay there.
+    Moves only the calling thread. Sockets opened in the body stay in that namespace.
     """
     with _namespace(str(pid)).open() as there, inside(there.fileno()):
         yield
@@ -48,7 +48,7 @@ def opened(pids: Mapping[str, int]) -> Iterator[dict[str, int]]:
 
 
 def enter(namespace: int) -> None:
-    """Moves the calling thread to the namespace behind an open file, of whatever kind."""
+    """Moves the calling thread to the namespace behind an open file, of any kind."""
     checked(LIBC.setns(namespace, 0))
 
 
@@ -60,11 +60,11 @@ def unshare() -> None:
 def unshare_host() -> None:
     """Moves the calling thread to a new network namespace, with a /sys that shows it."""
     checked(LIBC.unshare(_CLONE_NEWNET | _CLONE_NEWNS))
-    LIBC.mount(b"sysfs", b"/sys", b"sysfs", 0, None)  # where it may not be: the lab's
+    LIBC.mount(b"sysfs", b"/sys", b"sysfs", 0, None)  # if not permitted, /sys stays the lab's
 
 
 def write_sysctl(key: str, value: str) -> None:
-    """Sets `net.…` in the calling thread's namespace. Ignores keys that the kernel lacks."""
+    """Sets a sysctl in the calling thread's network namespace, if the kernel has it."""
     path = Path("/proc/sys", *key.split("."))
     if path.exists():
         path.write_text(value)

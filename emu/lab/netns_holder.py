@@ -1,9 +1,8 @@
 """A host's namespaces, held by a thread of the lab's first process.
 
-A namespace lives as long as a process or thread is in it. A host of a run needs no
-more than that, and a thread costs half a millisecond where a shell costs eight. For
-the kernel a thread is as good as a process: its id names the namespaces in `/proc`,
-for `ip link ... netns`, and for `mnexec -a`.
+A namespace exists as long as a process or thread is in it. A run needs no shells on its hosts, and
+a thread starts in half a millisecond, a shell in eight. The thread's id names the namespaces like a
+process id: in `/proc`, for `ip link ... netns` and for `mnexec -a`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from emu.lab.netns import unshare_host
 
 
 def keep_host() -> int:
-    """Makes the namespaces of a host, which last as long as this process.
+    """Makes the namespaces of a host. They exist as long as this process.
 
     Returns the id of a thread in them. Raises OSError.
     """

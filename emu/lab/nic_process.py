@@ -1,4 +1,4 @@
-"""The process that has the hosts' NICs, as the rest of the lab knows it."""
+"""The lab's side of the process that emulates the hosts' NICs."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from emu.measure.seqlock import SharedCounters
 
 _OF_PORT = "port "
 PORT_COLUMNS = [(_OF_PORT + name, width) for name, width in PORT.cells.items()]
-"""Beside a NIC's counters, those of its port."""
+"""The columns for the counters of a host's port; they follow those of its NIC."""
 FLOW_COLUMNS = [("bytes", 1), ("delivered", 1), ("status", 1), ("failed_ns", 1)]
 
 
 def is_of_port(name: str) -> bool:
-    """Whether a column of a host's row is of its port."""
+    """Whether a column of a host's row is a counter of its port."""
     return name.startswith(_OF_PORT)
 
 
 def port_counters(row: Mapping[str, list[int]]) -> dict[str, list[int]]:
-    """Those in a host's row."""
+    """The port counters in a host's row."""
     return {name[len(_OF_PORT) :]: own for name, own in row.items() if is_of_port(name)}
 
 
 @dataclass(frozen=True)
 class NicProcess:
-    """NICs that are ready to start, or have started."""
+    """A NIC process that is ready to start, or has started."""
 
     pid: int
     channel: Channel
     rpc: RpcClient
-    """Answers queries while the NICs work."""
+    """The channel for queries to the running NICs."""
     hosts: SharedCounters
-    """The NICs' counters: a row for each host."""
+    """The counters of NICs and their ports: a row for each host."""
     flows: SharedCounters
     """The progress of the workload's flows."""
 
@@ -49,7 +49,7 @@ class NicProcess:
 
 
 def set_up_nics(channel: Channel, setup: SetUpNics, lab: str) -> NicProcess:
-    """Sets up the NICs of this lab, in a process that has just started."""
+    """Sets up the NICs of this lab in a new process."""
     pid = channel.expect(Ready).pid
     channel.send(setup)
     ready = wait_for(channel, NicsReady)
@@ -64,6 +64,6 @@ def set_up_nics(channel: Channel, setup: SetUpNics, lab: str) -> NicProcess:
 
 
 def waits_on(nics: NicProcess | None) -> dict[str, int]:
-    """PortXmitWait of each host, as its NIC has counted it so far."""
+    """PortXmitWait of each host, as counted so far."""
     rows = nics.hosts.read()[1] if nics else {}
     return {host: counters[XMIT_WAIT][0] for host, counters in rows.items()}

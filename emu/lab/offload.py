@@ -1,8 +1,8 @@
 """Turns off the offloads of a network interface.
 
-A veth forwards packets without their checksums, and several packets as one, because it
-expects the kernel at the other end. A program that reads frames there needs whole ones.
-This is the ioctl of `ethtool -K`, without a process for each interface.
+A veth forwards packets without checksums, and merges several packets into one, because it expects
+a kernel at the other end. The shim and the NIC process read frames there and need them
+complete. This module uses the ioctl of `ethtool -K`, without a process for each interface.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class _Set(IntEnum):
     TSO = 0x1F
     GSO = 0x24
     FLAGS = 0x26
-    """Among others, VLAN tags that are stored beside the frame."""
+    """A set of flags; one of them stores VLAN tags outside the frame."""
     GRO = 0x2C
 
 
 def turn_offloads_off(interface: str) -> None:
-    """Turns all of them off on an interface of the calling thread's namespace."""
+    """Turns off all offloads on an interface of the calling thread's namespace."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         for command in _Set:
             value = array.array("B", _VALUE.pack(command, 0))

@@ -1,24 +1,21 @@
-"""A lab's own Open vSwitch: two daemons, one transaction, one bundle per switch.
+"""A lab's own Open vSwitch: two daemons, one transaction, one bundle for each switch.
 
-Nothing is shared with an Open vSwitch of the machine: database, sockets and logs
-lie in the lab's private /run. The daemons detach, because that is how they tell
-that they are ready; then the lab's first process is their parent.
+It shares nothing with an Open vSwitch of the machine: database, sockets and logs are in the lab's
+own /run. The daemons detach when they are ready; the lab's first process is their parent then.
 
-The datapath is the userspace one. Its usual kind, `netdev`, makes a tap device
-for every bridge and so needs /dev/net/tun, which is root's alone on machines
-without udev. Where it may not be opened we take `dummy`, the same datapath with
-local ports that do nothing; ours never do.
+Switches use the userspace datapath. Its usual type, `netdev`, makes a tap device for every bridge
+and so needs /dev/net/tun, which only root may open on machines without udev. If this user may not,
+the type is `dummy`: the same datapath with local ports that do nothing. A lab does not use local
+ports.
 
-Under the kernel's RED it is the kernel's. What the userspace one sends counts
-against its socket's buffer for as long as it waits in a queue of the kernel: some
-25 packets, then it would lose them.
+With the kernel's RED, switches use the kernel's datapath. Packets that the userspace datapath sends
+count against its socket's buffer while they wait in a qdisc; it would drop packets after some 25.
 
-`ovs-vswitchd` keeps its memory locked, where it may: a page to be fetched again
-would delay a frame. Locked are its threads' stacks too, to their end; so they are
-2 MB and not the usual 8, as in Open vSwitch's own unit for systemd. And malloc
-keeps what was freed: Open vSwitch takes memory for 32 frames whenever it looks for
-some, and at our MTU that is just what malloc would give back to the kernel each
-time, for four page faults a frame.
+`ovs-vswitchd` locks its memory, if permitted, because a page fault would delay a frame. Locking
+includes its threads' whole stacks, so they are 2 MB instead of the usual 8, as in Open vSwitch's
+systemd unit. malloc is set to keep freed memory: Open vSwitch allocates memory for 32 frames at
+each poll, and at a lab's MTU malloc would return it to the kernel each time, for four page faults
+a frame.
 """
 
 from __future__ import annotations
@@ -45,21 +42,21 @@ _LOCKED = (
     *("env", f"MALLOC_TRIM_THRESHOLD_={1 << 30}", f"MALLOC_TOP_PAD_={1 << 22}"),
     *("prlimit", f"--stack={1 << 21}:", "--"),
 )
-"""Runs the command after it with memory fit to be locked."""
+"""A prefix for a command: settings of malloc and stacks for locked memory."""
 _LOADERS = 4
-"""More of them would only wait for `ovs-vswitchd`."""
+"""The number of threads that load routes; more would only wait for `ovs-vswitchd`."""
 
 
 KERNEL_DATAPATH = "system"
 
 
 def datapath_type() -> str:
-    """The userspace one: `netdev`, or `dummy` where this user may not make tap devices."""
+    """The userspace datapath's type: `netdev`, or `dummy` if this user may not make tap devices."""
     return "netdev" if os.access(_TUN, os.R_OK | os.W_OK) else "dummy"
 
 
 def start_database(supervisor: Supervisor) -> None:
-    """Starts `ovsdb-server` on an empty database; returns when it serves."""
+    """Starts `ovsdb-server` on an empty database. Returns when it is ready."""
     FOLDER.mkdir()
     os.environ.update(OVS_RUNDIR=str(FOLDER), OVS_DBDIR=str(FOLDER), OVS_LOGDIR=str(FOLDER))
     run(["ovsdb-tool", "create", str(_DATABASE), str(_SCHEMA)])
@@ -67,7 +64,7 @@ def start_database(supervisor: Supervisor) -> None:
 
 
 def start_switches(supervisor: Supervisor) -> int:
-    """Starts `ovs-vswitchd`, whose bridges all work when this returns; its process."""
+    """Starts `ovs-vswitchd` and returns its pid. All bridges work then."""
     options = ["--enable-dummy", "--mlockall", f"unix:{_SOCKET}"]
     pid = _start_daemon(supervisor, "ovs-vswitchd", options, within=_LOCKED)
     run_before_others(pid)
@@ -75,24 +72,24 @@ def start_switches(supervisor: Supervisor) -> int:
 
 
 def define_bridges(transaction: Sequence[str]) -> None:
-    """Writes what `bridge_transaction` returned to the database, before anyone acts on it."""
+    """Writes the result of `bridge_transaction` to the database, before `ovs-vswitchd` starts."""
     run(["ovs-vsctl", "--no-wait", *transaction])
 
 
 def load_routes(tables: Sequence[RouteTable]) -> None:
-    """Gives every switch its table, several at a time."""
+    """Loads the tables of all switches, several at a time."""
     with ThreadPoolExecutor(_LOADERS) as pool:
         for _ in pool.map(_load, tables):
             pass
 
 
 def _load(table: RouteTable) -> None:
-    """Gives a switch its table, all of it or nothing."""
+    """Loads the table of a switch, all lines or none."""
     load_lines(table.switch, table.lines())
 
 
 def load_lines(switch: str, lines: Iterable[str]) -> None:
-    """Changes a switch's table by the lines of a bundle, all of them or none."""
+    """Applies a bundle to a switch's table, all lines or none."""
     bundle = "".join(f"{line}\n" for line in lines)
     run(["ovs-ofctl", "--protocols=OpenFlow15", "bundle", switch, "-"], stdin=bundle)
 
@@ -100,9 +97,9 @@ def load_lines(switch: str, lines: Iterable[str]) -> None:
 def bridge_transaction(topology: Topology, datapath: str) -> list[str]:
     """The arguments of the one `ovs-vsctl` that makes all bridges and ports of a fabric.
 
-    OpenFlow's port numbers are ours, and a datapath id is the switch's index.
-    `emc-insert-inv-prob=0`: the transit tag makes every packet's key new, so
-    caching by exact match would only cost.
+    OpenFlow port numbers are the topology's, and a datapath id is the switch's index.
+    `emc-insert-inv-prob=0`: the transit tag makes every packet's key unique, so the exact
+    match cache would only cost time.
     """
     words = ["init", "--", "set", "Open_vSwitch", ".", "other_config:emc-insert-inv-prob=0"]
     for switch in topology.switches:
@@ -124,9 +121,9 @@ def _bridge(switch: Switch, datapath: str) -> list[str]:
 def _start_daemon(
     supervisor: Supervisor, name: str, arguments: Sequence[str], *, within: Sequence[str] = ()
 ) -> int:
-    """Starts a daemon, which is ready when this returns; its process.
+    """Starts a daemon and returns its pid when it is ready.
 
-    `within` is a command that runs the command after it.
+    `within`: a prefix for the command.
     """
     run([*within, name, *_QUIET, "--detach", "--no-chdir", "--pidfile", *arguments])
     pid = int((FOLDER / f"{name}.pid").read_text())

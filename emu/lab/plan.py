@@ -1,19 +1,18 @@
-"""What it takes to build a lab, as a list of steps: printable, comparable, done by `build`.
+"""The steps that build a lab: a printable, comparable list that `build` carries out.
 
     namespace   its interfaces
     lab         leaf1-eth1 …      ports of the Open vSwitch bridges (plane `ovs` only)
     shim        leaf1-eth1 …      their other ends
                 h1-eth0 …         the hosts' other ends
     h1          h1-eth0           the host's NIC
-                ib0               on InfiniBand its way to the NIC for IP (`ib0.py`)
+                ib0               on InfiniBand: its interface for IP (`ib0.py`)
 
     h1 [h1-eth0]═══[h1-eth0] shim, all cables inside [leaf1-eth1]═══[leaf1-eth1] bridge leaf1
 
-A namespace has the name of the process that lives in it. Links, addresses and routes
-are steps of `net_steps`.
+A namespace has the name of its process. Links, addresses and routes are steps of `net_steps`.
 
-The bridge's end of a veth keeps a MAC address of its own: with the port's
-address the lab's kernel would take routed frames for its own and look at each.
+The bridge's end of a veth keeps a MAC address of its own: with the port's address the lab's kernel
+would consider routed frames its own and process each.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ from emu.lab.routes import RouteTable
 from topologies.graph import Host, Port, Topology
 
 MTU = 4200
-"""Bytes; holds a 4096-byte RDMA payload with every header."""
+"""The MTU of the interfaces in bytes: a 4096-byte RDMA payload with all headers fits."""
 GATEWAY = "169.254.0.1"
-"""Every host's next hop: a name for "the leaf", whose MAC address is set by hand."""
+"""Every host's next hop: its leaf switch, whose MAC address is a static neighbour."""
 
 LAB = "lab"
 SHIM = "shim"
@@ -49,17 +48,17 @@ OVS = "ovs"
 
 @dataclass(frozen=True)
 class AddHost:
-    """A namespace with a shell in it, as a Mininet host."""
+    """A namespace for a host, which is also a Mininet host."""
 
     name: str
     ip: str
     interface: str = ""
-    """Its interface for IP, where no cable says which that is."""
+    """Its interface for IP; empty if an AddCable step names it."""
 
 
 @dataclass(frozen=True)
 class AddSwitch:
-    """A Mininet switch; it gets its bridge later."""
+    """A Mininet switch. StartSwitches makes its bridge."""
 
     name: str
     dpid: int
@@ -67,7 +66,7 @@ class AddSwitch:
 
 @dataclass(frozen=True)
 class AddCable:
-    """Tells Mininet which interfaces are joined, and by which MAC addresses."""
+    """A Mininet link between two ports."""
 
     a: Port
     b: Port
@@ -75,14 +74,14 @@ class AddCable:
 
 @dataclass(frozen=True)
 class NoIpv6:
-    """Keeps the kernel from sending packets of its own."""
+    """Disables IPv6, so that the kernel does not send packets of its own."""
 
     namespace: str
 
 
 @dataclass(frozen=True)
 class OffloadsOff:
-    """Every frame on these interfaces has its checksums, and is one packet."""
+    """Turns off offloads: every frame on these interfaces is one packet, with checksums."""
 
     namespace: str
     interfaces: tuple[str, ...]
@@ -90,7 +89,7 @@ class OffloadsOff:
 
 @dataclass(frozen=True)
 class HoldUdpPort:
-    """A socket that accepts nothing, so that the kernel does not answer "port unreachable"."""
+    """A socket that drops everything, so that the kernel does not answer "port unreachable"."""
 
     namespace: str
     port: int
@@ -98,35 +97,35 @@ class HoldUdpPort:
 
 @dataclass(frozen=True)
 class WatchLinks:
-    """Notes the links that go down in a namespace from now on."""
+    """Starts to watch links in a namespace that go down."""
 
     namespace: str
 
 
 @dataclass(frozen=True)
 class StartSwitches:
-    """Open vSwitch, with the bridges and ports of this transaction."""
+    """Starts Open vSwitch with the bridges and ports of this transaction."""
 
     transaction: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class LoadRoutes:
-    """The OpenFlow tables of all switches."""
+    """Loads the OpenFlow tables of all switches."""
 
     tables: tuple[RouteTable, ...]
 
 
 @dataclass(frozen=True)
 class AttachMarker:
-    """The eBPF marker on the bridges' ports."""
+    """Attaches the eBPF marker to the bridges' ports."""
 
     ports: tuple[MarkedPort, ...]
 
 
 @dataclass(frozen=True)
 class PlaceRed:
-    """The kernel's RED, with a token bucket before it, on the bridges' ports."""
+    """Adds the kernel's RED, below a token bucket, to the bridges' ports."""
 
     ports: tuple[Red, ...]
 
@@ -148,12 +147,12 @@ Step = (
 
 
 def port_indexes(topology: Topology) -> dict[Port, int]:
-    """Every switch port's number in the fabric, from 0: its row on the depth board."""
+    """The index of every switch port, from 0: its row in the marker's map of queue depths."""
     return {port: index for index, port in enumerate(topology.switch_ports)}
 
 
 def plan_nodes(topology: Topology, *, bridges: bool, infiniband: bool = False) -> list[Step]:
-    """The nodes as Mininet sees them. Switches and cables are there only with `bridges`."""
+    """The steps for Mininet's nodes. Mininet knows switches and cables only with `bridges`."""
     steps: list[Step] = []
     for host in topology.hosts:
         own = ib0.NAME if infiniband else topology.ports[host.name][0].interface
@@ -172,11 +171,11 @@ def plan_network(
     routes: Sequence[RouteTable],
     ib0_mtu: int | None = None,
 ) -> list[Step]:
-    """Interfaces, addresses and bridges; the nodes and the shim are there by now.
+    """The steps for interfaces, addresses and bridges. The nodes and the shim must exist.
 
-    `datapath` is Open vSwitch's, or None without bridges. With `ip` the hosts'
-    ports have addresses and routes; without, they are bare, as in InfiniBand, where
-    hosts have an ib0 beside if it has an MTU. `routes` are the bridges' tables.
+    `datapath`: Open vSwitch's datapath type; None: no bridges. `ip`: whether the hosts'
+    ports have addresses and routes; on InfiniBand they have none. `ib0_mtu`: the MTU of
+    the hosts' ib0; None: no ib0. `routes`: the bridges' tables.
     """
     hosts = [topology.ports[host.name][0] for host in topology.hosts]
     bridged = [] if datapath is None else list(port_indexes(topology))
@@ -209,7 +208,7 @@ def _bridges_network(bridged: list[Port]) -> Iterator[NetStep]:
 
 
 def _host_network(topology: Topology, host: Host, *, ip: bool) -> Iterator[NetStep]:
-    """A routed host has its own address, no neighbours in its network, and the leaf as gateway."""
+    """The steps for a host. With `ip` it has a /32 address, and its leaf switch as gateway."""
     port = topology.ports[host.name][0]
     name, interface = host.name, port.interface
     yield AddVeth(name, interface, SHIM, MTU, port.mac)

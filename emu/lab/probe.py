@@ -1,8 +1,7 @@
-"""What this machine has of what a lab can use, found out by trying the exact thing.
+"""Probes: whether this machine has each program and kernel feature that a lab can use.
 
-A probe tries in a scratch namespace, the way a lab would, and says what is
-missing in words. Where a lab can do without, the probe names what it uses
-instead; where it cannot, the thing is required.
+A probe tries the feature in a scratch namespace, as a lab would, and describes what is missing. If
+a lab can do without the feature, the probe names the substitute; else the feature is required.
 """
 
 from __future__ import annotations
@@ -27,25 +26,26 @@ from emu.privilege import is_root, remedy_for_me
 
 @dataclass(frozen=True)
 class Probe:
-    """One thing a lab can use."""
+    """One program or feature that a lab can use."""
 
     name: str
     needed_for: str
     try_it: Callable[[], str]
-    """Says what is missing; nothing when all is well."""
+    """Returns what is missing; empty if nothing is."""
     instead: str = ""
-    """What a lab uses without it. Empty: it is required."""
+    """The substitute that a lab uses without it. Empty: it is required."""
     remedy: str | Callable[[], str] = ""
-    """How to get it: a command; or what finds out which, on this machine."""
+    """The command that installs or enables it, or a function that returns the command for this
+    machine."""
 
     def remedy_here(self) -> str:
-        """For the user who asks."""
+        """The remedy for the present user."""
         return remedy_for_me(self.remedy if isinstance(self.remedy, str) else self.remedy())
 
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """What a probe found."""
+    """The result of a probe."""
 
     name: str
     needed_for: str
@@ -89,7 +89,7 @@ def _module(name: str) -> Callable[[], str]:
 
 
 def _in_scratch(*command: str) -> Callable[[], str]:
-    """Tries a command in namespaces like a lab's."""
+    """A probe that runs a command in namespaces like a lab's."""
 
     def try_it() -> str:
         return _scratch(command)
@@ -107,8 +107,8 @@ def _scratch(command: Sequence[str]) -> str:
         return f"{error.filename} not installed"
     if done.returncode == 0:
         return ""
-    said = (done.stderr or done.stdout).strip().splitlines()
-    return said[-1] if said else f"exit code {done.returncode}"
+    output = (done.stderr or done.stdout).strip().splitlines()
+    return output[-1] if output else f"exit code {done.returncode}"
 
 
 def _tap_devices() -> str:
@@ -116,30 +116,30 @@ def _tap_devices() -> str:
 
 
 def _kernel_datapath() -> str:
-    said = _scratch(["ovs-dpctl", "add-dp", "scratch"])
-    return said and f"this kernel has no openvswitch ({said})"
+    missing = _scratch(["ovs-dpctl", "add-dp", "scratch"])
+    return missing and f"this kernel has no openvswitch ({missing})"
 
 
 def _red() -> str:
-    """On the loopback interface, as a port would have them."""
+    """Adds the qdiscs of a port to the loopback interface."""
     port = Red.nearest(
         "lo", kmin_bytes=5_000, kmax_bytes=200_000, pmax=0.01, rate_bps=10**8, limit_bytes=10**6
     )
     for module, line in (("sch_tbf", port.bucket("root")), ("sch_red", port.queue("root"))):
-        if said := _scratch(["tc", *line.split()]):
-            return f"this kernel does not take a qdisc of {module} ({said})"
+        if missing := _scratch(["tc", *line.split()]):
+            return f"this kernel has no qdisc {module} ({missing})"
     return ""
 
 
 def _ebpf_remedy() -> str:
-    """Only root may load eBPF programs; what they are built with anybody may have installed."""
+    """The remedy for the marker: tools that are missing, and the right to load eBPF."""
     tools = [] if is_installed("clang") else ["clang"]
     tools += [] if Path("/usr/include/bpf/bpf_helpers.h").exists() else ["libbpf-dev"]
     ways = [install(*tools)] if tools else []
     if not is_root():
         ways.append(
-            "run the lab as root (`sudo emu ...`), as only root may load eBPF; you can do without, "
-            "as the shim marks the same packets"
+            "run the lab as root (`sudo emu ...`), only root may load eBPF; this is optional, "
+            "because without eBPF the shim marks the same packets"
         )
     elif not tools:
         ways.append("if this is a container, start it with --privileged")
@@ -180,14 +180,14 @@ PROBES = (
         "tap devices",
         "Open vSwitch's netdev datapath",
         _tap_devices,
-        instead="its dummy datapath, which forwards the same",
+        instead="its dummy datapath, which forwards the same packets",
         remedy="sudo chmod 666 /dev/net/tun",
     ),
     Probe(
         "TUN devices",
         "IP over InfiniBand",
         _in_scratch(sys.executable, "-m", "emu.lab.trial", "ib0"),
-        instead="hosts without ib0: RDMA alone",
+        instead="hosts without ib0: only RDMA",
         remedy=tun.REMEDY,
     ),
     Probe(
@@ -209,7 +209,7 @@ PROBES = (
         "kernel datapath",
         "ecn with marker: red",
         _kernel_datapath,
-        instead="Open vSwitch forwards by itself",
+        instead="Open vSwitch forwards in userspace",
         remedy="sudo modprobe openvswitch, or a kernel that has it, as Debian's does; "
         "or set switches.ecn.marker to auto",
     ),
@@ -231,7 +231,7 @@ PROBES = (
 
 
 def run_probe(probe: Probe) -> ProbeResult:
-    """Tries one thing."""
+    """Runs one probe."""
     missing = probe.try_it()
     return ProbeResult(
         probe.name, probe.needed_for, not missing, missing, probe.instead, probe.remedy_here()
@@ -239,12 +239,12 @@ def run_probe(probe: Probe) -> ProbeResult:
 
 
 def run_probes() -> list[ProbeResult]:
-    """Tries everything."""
+    """Runs all probes."""
     return [run_probe(probe) for probe in PROBES]
 
 
 def require(*names: str) -> None:
-    """Raises HostError when one of these is missing, with how to get it."""
+    """Raises HostError with a remedy if one of these is missing."""
     for probe in PROBES:
         if probe.name in names and (missing := probe.try_it()):
             raise HostError(f"{probe.name}: {missing}", remedy=probe.remedy_here())

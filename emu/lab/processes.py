@@ -1,8 +1,9 @@
-"""Talks a lab's processes through a workload: set up, start, done.
+"""Controls a lab's processes through a workload: set up, start, done.
 
     lab ── set-up ─▶ NICs, TCP ── ready ─▶ lab ── Start ─▶ ... ── Progress, Done ─▶ lab
 
-Where there is TCP, the NICs wait for it: on InfiniBand its packets go through them.
+If there are TCP flows, the NICs run until these are over: on InfiniBand the NICs carry TCP's
+packets.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def running(moment: RunProgress) -> Progress:
 
 
 def set_up_tcp(process: Channel, setup: SetUpTcp) -> int:
-    """Sets the TCP process up; its pid when it is ready to start."""
+    """Sets up the TCP process. Returns its pid when it is ready to start."""
     pid = process.expect(Ready).pid
     process.send(setup)
     wait_for(process, Done)
@@ -41,9 +42,9 @@ def wait_for(
     on_progress: OnProgress | None = None,
     within: float | None = None,
 ) -> M:
-    """A process's next message of this kind, after its progress.
+    """A process's next message of this kind. Progress messages before it go to `on_progress`.
 
-    Raises TimeoutError when no message comes for so many seconds.
+    Raises TimeoutError when the process sends nothing for `within` seconds.
     """
     while True:
         message: Message = channel.receive(within)
@@ -56,7 +57,7 @@ def wait_for(
 
 
 def carry_out(rnic: Channel, tcp: Channel | None, on_progress: OnProgress) -> StreamsDone:
-    """Waits until the spec's traffic is over; what became of its TCP flows."""
+    """Waits until the spec's traffic is over. Returns the records of its TCP flows."""
     if tcp is None:
         wait_for(rnic, Done, on_progress)
         return StreamsDone()

@@ -1,4 +1,4 @@
-"""Routing beside an Ethernet fabric that runs: links are lost and come back, and routes follow.
+"""Reroutes a running Ethernet fabric when links are lost or come back.
 
     shim                      lab (this file)                      Open vSwitch
      a link goes down
@@ -7,11 +7,11 @@
      Converging ─────────────▶  └───────── new groups, flows ─────▶ tables follow
      hints end ◀─ RoutesLoaded ───────────────────────────────────────┘
 
-It is what BGP does in a real fabric, without its messages: `convergence` after a link has changed
-a switch forwards accordingly, or as soon as the answer is there, where that is later. A run whose
-faults are all in its spec needs none of this: its routes are known beforehand (`emu.spec.outages`).
+It replaces BGP, without BGP's messages: switches use the new routes `convergence` after the links
+changed, or when the lab's answer arrives if that is later. A run whose faults are all in its spec
+does not need this: its routes are known beforehand (`emu.spec.outages`).
 
-Two threads do it as long as the lab lives: one answers the shim at once, the other loads tables.
+Two threads run as long as the lab: one answers the shim at once, the other loads tables.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from topologies.graph import Cable, Topology
 
 
 class LiveRouting:
-    """The routes of a lab's fabric, from before the fabric runs on."""
+    """The routes of a lab's fabric. It exists before the fabric starts."""
 
     def __init__(self, spec: Spec, *, bridges: bool) -> None:
-        """With `bridges` Open vSwitch forwards, by the tables of `route_tables(live=True)`."""
+        """`bridges`: whether Open vSwitch forwards, by the tables of `route_tables(live=True)`."""
         self._spec = spec
         self._whole = spec.topology.build()
         self._ids: dict[str, GroupIds] = {switch: {} for switch in self._whole.switch}
@@ -44,24 +44,24 @@ class LiveRouting:
         if bridges:
             self._tables = {name: self._table(name, self._whole) for name in self._whole.switch}
         self.notes: list[str] = []
-        """What its user should know."""
+        """Notes for the lab's user."""
         self.links = LinkHistory()
         self._wanted = threading.Event()
         self._latest = (0, self._whole)
-        """When links changed last, and what is left of the fabric."""
+        """The time of the latest link change, and the topology without the lost links."""
         near, self.far = socket.socketpair()
-        """The shim's end of the line."""
-        self._line = Channel(near)
+        """The shim's end of the channel."""
+        self._shim = Channel(near)
         threading.Thread(target=self._attend, name="routing", daemon=True).start()
         if bridges:
             threading.Thread(target=self._keep_tables, name="tables", daemon=True).start()
 
-    # ---- the shim asks -----------------------------------------------------
+    # ---- the shim's routes -------------------------------------------------
 
     def _attend(self) -> None:
         with suppress(EOFError):
             while True:
-                self._take(self._line.receive())
+                self._take(self._shim.receive())
 
     def _take(self, message: Message) -> None:
         match message:
@@ -75,23 +75,23 @@ class LiveRouting:
         after = degraded(self._whole, frozenset(map(self._cable, change.down)))
         self.links.changed(change)
         self._latest = change.at_ps, after
-        self._line.send(Routes(change.at_ps, _changes(before, after)))
+        self._shim.send(Routes(change.at_ps, _changes(before, after)))
         self._wanted.set()
 
     def _cable(self, port: str) -> Cable:
         return self._whole.cable[self._whole.port_named[port]]
 
-    # ---- Open vSwitch follows ----------------------------------------------
+    # ---- Open vSwitch's tables ---------------------------------------------
 
     def _keep_tables(self) -> None:
-        """Brings Open vSwitch's tables up to date whenever links have changed. It takes some
-        milliseconds a switch; changes that come meanwhile are loaded together."""
+        """Updates Open vSwitch's tables whenever links have changed. This takes some milliseconds a
+        switch; link changes in the meantime are loaded together."""
         with suppress(EOFError):
             while self._wanted.wait():
                 self._wanted.clear()
                 at_ps, left = self._latest
                 if self._load(left):
-                    self._line.send(RoutesLoaded(at_ps))
+                    self._shim.send(RoutesLoaded(at_ps))
 
     def _load(self, left: Topology) -> bool:
         try:
@@ -101,7 +101,9 @@ class LiveRouting:
                     ovs.load_lines(name, lines)
                 self._tables[name] = table
         except EmuError as error:
-            self.notes.append(f"Open vSwitch did not take new routes, so the shim chooses: {error}")
+            self.notes.append(
+                f"Open vSwitch refused new routes; the shim chooses the ports: {error}"
+            )
             return False
         return True
 
@@ -110,7 +112,7 @@ class LiveRouting:
 
 
 def _changes(before: Topology, after: Topology) -> dict[str, dict[str, tuple[int, ...]]]:
-    """Switch -> host -> port numbers, as far as they differ."""
+    """Switch -> host -> port numbers; only the routes that differ."""
     found = {}
     for switch, hops in after.next_hops.items():
         changed = changed_hops(before.next_hops[switch], hops)

@@ -1,7 +1,7 @@
 """`python -m emu.lab.rnic_main FD`: the NICs of all hosts in a lab, and the workload on them.
 
-Each NIC has a socket on its host's own interface, in the host's namespace. What
-it sends can be captured there, and whatever else the host sends goes the same way.
+Each NIC has a socket on its host's interface, in the host's namespace. Its frames can be captured
+there, and other traffic of the host uses the same interface.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _SECONDS_BETWEEN_PROGRESS = 0.1
 
 
 def job(channel: Channel) -> None:
-    """From the set-up to the end of the workload.
+    """Sets up the NICs and carries out the workload.
 
-    The lab also gets the far end of a second channel, for queries of faults while the NICs work. It
-    is closed when they are done.
+    The lab receives the far end of a second channel, for queries about faults while the NICs work.
+    The channel is closed when they are done.
     """
     channel.send(Ready(os.getpid()))
     queries, far = channel_pair()
@@ -82,7 +82,7 @@ def _work(channel: Channel, setup: SetUpNics, queries: Channel, far: socket.sock
 
 
 def _spec_of(setup: SetUpNics) -> Spec:
-    """Without faults in an interactive lab: those of NICs come with `Start`."""
+    """The spec; in an interactive lab without its faults, because `Start` carries those of NICs."""
     spec = spec_from_json(setup.spec)
     return spec.model_copy(update={"faults": ()}) if setup.interactive else spec
 
@@ -98,7 +98,7 @@ def _attach(driver: AfPacketDriver, fabric: Fabric, setup: SetUpNics) -> None:
 
 
 def _plug_in(driver: AfPacketDriver, endpoints: HostNics, setup: SetUpNics) -> None:
-    """Serves the hosts' ib0, which by now no other NIC process does."""
+    """Opens the hosts' ib0 devices. An earlier NIC process must have ended."""
     for host, interface in (endpoints.ip.of if endpoints.ip else {}).items():
         with entered(setup.hosts[host]):
             driver.add_tun(tun.plug_in(ib0.NAME), interface)
@@ -106,7 +106,7 @@ def _plug_in(driver: AfPacketDriver, endpoints: HostNics, setup: SetUpNics) -> N
 
 @dataclass(frozen=True)
 class _Nics:
-    """The NICs at work."""
+    """The running NICs, and the channels to the lab."""
 
     channel: Channel
     queries: Channel
@@ -119,7 +119,7 @@ class _Nics:
     flows: SharedCounters
 
     def work(self) -> None:
-        """Until the workload is over, or the spec's time limit; not before its TCP is."""
+        """Runs until the workload and the TCP flows are over, or the spec's time limit."""
         self.endpoints.start()
         if self.fabric.spec.streams().flows:
             while self._go_on() is Outcome.PAUSED:
@@ -131,7 +131,7 @@ class _Nics:
         self._post()
 
     def idle(self) -> NoReturn:
-        """Until the lab ends, or ends this process."""
+        """Runs until the lab ends, or ends this process."""
         while self._go_on() is Outcome.PAUSED:
             self._post()
         raise EOFError

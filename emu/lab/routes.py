@@ -1,27 +1,27 @@
-"""A fabric's routes as OpenFlow: one table per switch, one flow per host.
+"""A fabric's routes as OpenFlow tables: one table for each switch, one flow for each host.
 
-What a router does to a packet, in OpenFlow's words:
+A router's forwarding, as OpenFlow matches and actions:
 
     match   its destination is this host (ip, nw_dst=10.0.0.5/32)
     action  decrement the TTL; set the destination MAC to the next hop's port;
             output, or a group when there are several next hops
 
 A group is `select` with a hash over addresses and UDP ports, so that all packets
-of a flow take one path. Before it come flows that choose a next hop otherwise:
+of a flow take one path. Flows of higher priority choose the next hop differently:
 
     pinned     a flow by its addresses and UDP source port
-    hinted     what OpenFlow cannot know (queues, gaps, queue pairs, links lost at a
-               time to come) the shim does, and hints at the port in the fourth byte
-               of its transit tag
+    hinted     where the choice depends on what OpenFlow cannot match (queue depths,
+               gaps between packets, queue pairs, links that will be lost), the shim
+               chooses and writes the port to the fourth byte of its transit tag
 
-When links change in a lab that anybody can break, the tables follow (`change_lines`,
-`emu.lab.rerouting`), and hints take their place until they do.
+When links change in an interactive lab, the tables are updated (`change_lines`,
+`emu.lab.rerouting`); until then the shim's hints replace them.
 
-The tag is in the source MAC: nothing else here may match, hash or change that. All
-that is not IPv4 to a known host is dropped: ARP (neighbours are static), IPv6, and
-pause frames, which end in the shim.
+The tag is in the source MAC: no other flow may match, hash or change it. Packets that are not IPv4
+to a known host are dropped, for example ARP (neighbours are static) and IPv6. Pause frames end in
+the shim.
 
-Left out: ICMP time exceeded and unreachable; a lost packet is just lost.
+Left out: ICMP time exceeded and unreachable.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _HASHED = "fields(ip_src,ip_dst,udp_src,udp_dst)"
 
 @dataclass(frozen=True)
 class Hop:
-    """A way out of a switch: its port, and the MAC address at the other end."""
+    """An output port of a switch, and the MAC address at the other end of its cable."""
 
     port: int
     mac: str
@@ -54,11 +54,11 @@ class Hop:
 
 @dataclass(frozen=True)
 class Group:
-    """Equal next hops. OpenFlow numbers groups from 1."""
+    """Equal-cost next hops. OpenFlow numbers groups from 1."""
 
     id: int
     seed: int
-    """Of the hash, 64 bits."""
+    """The hash's seed, 64 bits."""
     hops: tuple[Hop, ...]
 
     def line(self) -> str:
@@ -87,10 +87,10 @@ class Route:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A next hop for packets that are not left to a group's hash."""
+    """A next hop for packets that bypass a group's hash."""
 
     match: str
-    """With its priority."""
+    """The match of the flow, with its priority."""
     hop: Hop
 
     def line(self) -> str:
@@ -100,7 +100,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class RouteTable:
-    """All that a switch does."""
+    """The OpenFlow table of a switch, and its groups."""
 
     switch: str
     groups: tuple[Group, ...]
@@ -116,12 +116,12 @@ class RouteTable:
 
 
 GroupIds = dict[tuple[Port, ...], int]
-"""The numbers of a switch's groups, by their next hops."""
+"""Next hops -> the number of their group at a switch."""
 
 
 def route_tables(spec: Spec, *, live: bool = False) -> list[RouteTable]:
-    """The table of every switch; in a `live` lab as long as no link changes, else for the whole
-    run."""
+    """The tables of all switches. `live`: for an interactive lab before any link changes; otherwise
+    for a whole run."""
     changes = () if live else reroutings(spec)
     topology = spec.topology.build()
     return [
@@ -159,8 +159,7 @@ def route_table(
 
 
 def change_lines(before: RouteTable, after: RouteTable) -> Iterator[str]:
-    """What makes one table of another, as the lines of a bundle. Flows that somebody has added by
-    hand stay."""
+    """The lines of a bundle that changes one table into another. Flows that a user added stay."""
     for group in after.groups:
         if group not in before.groups:
             yield group.line()
@@ -174,7 +173,7 @@ def change_lines(before: RouteTable, after: RouteTable) -> Iterator[str]:
 
 
 def _pinned(spec: Spec, topology: Topology, switch: str) -> Iterator[Chosen]:
-    """Flows with a path of their own, while it is a shortest one."""
+    """The pinned flows whose path is a shortest one."""
     for pin in pins_of(spec, switch, source_ports):
         if pin.port not in topology.hops(switch, pin.dst):
             continue
@@ -184,7 +183,7 @@ def _pinned(spec: Spec, topology: Topology, switch: str) -> Iterator[Chosen]:
 
 
 def _hinted(spec: Spec, switch: str) -> Iterator[Chosen]:
-    """Every port that the shim can hint at. Without a hint that byte of the tag is 0."""
+    """A flow for every port that the shim can hint. Without a hint that byte of the tag is 0."""
     for hop in _hops(spec, spec.topology.build().ports[switch]):
         if hop.port <= MAX_HINTED_PORTS:
             hint = f"ip,dl_src=06:00:00:{hop.port:02x}:00:00/ff:00:00:ff:00:00"
@@ -192,6 +191,6 @@ def _hinted(spec: Spec, switch: str) -> Iterator[Chosen]:
 
 
 def _hops(spec: Spec, ports: Sequence[Port]) -> tuple[Hop, ...]:
-    """Of the fabric as it is when nothing is lost: the other end of a lost cable is still there."""
+    """The next hops at these ports, in the topology without lost links, which has all peers."""
     peer = spec.topology.build().peer
     return tuple(Hop(port.number, peer[port].mac) for port in ports)

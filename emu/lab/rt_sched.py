@@ -1,10 +1,9 @@
-"""Makes a process a punctual one: it shall wake when it asked to.
+"""Scheduling that wakes a process on time.
 
-Root gives it real-time priority: it sleeps most of the time, and when it wakes
-it goes first. Anybody may ask the scheduler for short time slices instead (Linux
-6.12): who wants little at a time may interrupt who wants much. And root keeps the
-processors from sleeping while traffic runs. Without these frames are later, and
-the run's fidelity shows by how much.
+Root gives the process real-time priority: it sleeps most of the time, and runs at once when it
+wakes. Other users request short time slices instead (Linux 6.12): a process with a shorter slice
+may preempt others. Root also keeps the processors from sleeping while traffic runs. Without these
+settings frames are later, and the run's fidelity shows by how much.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ _SCHED_ATTR = struct.Struct("=IIQiIQQQII")  # linux/sched/types.h: struct sched_
 
 
 def wake_in_time() -> None:
-    """For the calling thread: timers fire when they are due, not up to 50 us later."""
+    """Makes timers of the calling thread fire when they are due, not up to 50 us later."""
     LIBC.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
     _prefer(0)
 
 
 def be_punctual() -> None:
-    """For the calling thread; those it starts later are ordinary ones.
+    """Makes the calling thread punctual. Threads that it starts later are ordinary ones.
 
-    It wakes in time; no garbage collection on the way; and where that is allowed no
-    page, code neither, leaves memory again.
+    It wakes on time and collects no garbage. If permitted, all pages of the process, code
+    included, stay in memory.
     """
     wake_in_time()
     LIBC.mlockall(_MCL_CURRENT | _MCL_FUTURE | _MCL_ONFAULT)
@@ -48,10 +47,10 @@ def be_punctual() -> None:
 
 @contextmanager
 def processors_awake() -> Iterator[None]:
-    """Meanwhile no processor sleeps that has nothing to do, where that may be asked for.
+    """Keeps idle processors out of deep sleep in its body, if permitted.
 
-    A processor's deep sleep takes 100 us and more to end. A virtual one that sleeps gives
-    its place to others, and gets it back when they have had their turn: milliseconds.
+    A processor takes 100 us and more to wake from deep sleep. A virtual processor that sleeps
+    yields to others and may wait milliseconds for its next turn.
     Source: Linux, Documentation/power/pm_qos_interface.rst.
     """
     try:
@@ -60,14 +59,14 @@ def processors_awake() -> Iterator[None]:
         yield
         return
     try:
-        os.write(request, struct.pack("=i", 0))  # us to wake up in
+        os.write(request, struct.pack("=i", 0))  # latency in us
         yield
     finally:
         os.close(request)
 
 
 def run_before_others(pid: int) -> None:
-    """For all threads of a process: one that waits for a lock must not wait for everybody else."""
+    """Prefers all threads of a process: none must wait for a lock that a preempted one holds."""
     for thread in Path("/proc", str(pid), "task").iterdir():
         _prefer(int(thread.name))
 
@@ -80,7 +79,7 @@ def _prefer(thread: int) -> None:
 
 
 def _shorten_slice(thread: int) -> None:
-    """Older kernels take no notice."""
+    """Requests a short time slice for a thread. Kernels before 6.12 ignore it."""
     call = _SYS_SCHED_SETATTR.get(platform.machine())
     if call is not None:
         attributes = _SCHED_ATTR.pack(

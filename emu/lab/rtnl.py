@@ -1,4 +1,4 @@
-"""pyroute2's classes of netlink messages, and no more of it.
+"""pyroute2's classes of netlink messages, without the rest of pyroute2.
 
 pyroute2's `__init__` imports all of its 160 modules, for 0.1 s in every lab. These classes need
 a quarter of them, so the package is entered without its `__init__`: in a process that imports

@@ -1,4 +1,4 @@
-"""A running lab: its plan is carried out, and its processes are set up.
+"""Carries out the plan of a lab: builds it, and sets up and starts its processes.
 
     lab                          shim (and NICs)
      spawn ─────────────────────▶ starts, takes its own network namespace
@@ -41,10 +41,10 @@ from emu.resources import allow_files
 from emu.spec.scenario import Spec, spec_from_json
 
 JobResult = tuple[Message, list[int]]
-"""What a job came to: a message, and open files with it."""
+"""The result of a job: a message and its open files."""
 
 NS_UNTIL_START = 50_000_000
-"""Real time from `Start` to the emulated time 0, for every process to be ready by then."""
+"""Real time from `Start` to emulated time 0, in which every process gets ready."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Programs:
 
 
 class ThisMachine:
-    """The machine that the lab runs on."""
+    """The capabilities of the machine that the lab runs on."""
 
     def why_no_ib0(self) -> str:
         return ib0.why_missing()
@@ -71,24 +71,24 @@ class ThisMachine:
 
 @dataclass(frozen=True)
 class Session:
-    """A lab that is built and set up, and not started yet."""
+    """A lab that is built and set up."""
 
     plan: LabPlan
     marker: MarkedBy
-    """Not the planned one if eBPF could not be loaded."""
+    """The marker in use; differs from the plan's if eBPF could not be loaded."""
     notes: tuple[str, ...]
-    """For the reader of the results: fallbacks taken when the lab was built."""
+    """Notes for the reader of the results, for example fallbacks."""
     lab: BuiltLab
     subnet: LiveSubnet | None
-    """InfiniBand's management."""
+    """The subnet manager, on InfiniBand."""
     routing: LiveRouting | None
-    """On Ethernet, where links may be lost that the spec does not name."""
+    """The rerouting of an interactive lab on Ethernet."""
     shim: Channel
     rnic: Channel | None
     tcp: Channel | None
-    """The process of the spec's TCP flows, if it has some."""
+    """The process of the spec's TCP flows; None if it has none."""
     workers: dict[str, int]
-    """The processes that every frame passes: `shim`, `nics`, `ovs`."""
+    """The processes that handle frames: `shim`, `nics`, `ovs`."""
     shim_ready: ShimReady
     nics: NicProcess | None
     """The first NICs."""
@@ -103,12 +103,12 @@ class Session:
 
     @property
     def has_ip(self) -> bool:
-        """Whether the kernels of hosts reach each other; on InfiniBand by ib0."""
+        """Whether hosts can send IP packets to each other; on InfiniBand by ib0."""
         return self.spec.fabric_kind.is_ethernet or self.plan.ib0
 
     def nic_setup(self, *, idle: bool = False, starts: int = 0) -> SetUpNics:
-        """For NICs that replace all there were. They get the service levels that path records have
-        now."""
+        """The set-up of NICs that replace all others. They use the present service levels of path
+        records."""
         setup = _nic_setup(self.plan, self.lab, self.subnet)
         return replace(setup, idle=idle, starts=starts)
 
@@ -164,7 +164,7 @@ def _build(plan: LabPlan, supervisor: Supervisor, shim: Channel) -> BuiltLab:
 
 
 def _attach_marker(plan: LabPlan, lab: BuiltLab) -> tuple[MarkedBy, tuple[str, ...]]:
-    """Who marks, and a note if that is not the planned marker."""
+    """The marker in use, and a note if it is not the planned one."""
     if plan.marker_step is not None:
         lab.build([plan.marker_step])
     if plan.marker != "ebpf" or lab.marker is not None:
@@ -239,7 +239,7 @@ def _workers(lab: BuiltLab, nics: NicProcess | None) -> dict[str, int]:
 
 
 def start(session: Session) -> int:
-    """Starts emulating, all processes from the same moment on.
+    """Starts the emulation of all processes at the same moment.
 
     Returns that moment, in ns of CLOCK_MONOTONIC; it is in the near future.
     """
@@ -251,13 +251,13 @@ def start(session: Session) -> int:
 
 
 def stop(shim: Channel) -> ShimStopped:
-    """Stops the shim; its observation comes as an open file."""
+    """Stops the shim. Its observation arrives as an open file on the channel."""
     shim.send(Stop())
     return wait_for(shim, ShimStopped)
 
 
 def notes_of(session: Session) -> tuple[str, ...]:
-    """For the reader of the results, up to now."""
+    """The notes for the reader of the results, up to now."""
     watchers = (session.subnet, session.routing, session.lab.links)
     return (*session.notes, *(note for one in watchers if one for note in one.notes))
 
@@ -265,7 +265,7 @@ def notes_of(session: Session) -> tuple[str, ...]:
 def run_session(
     job: RunTraffic, supervisor: Supervisor, programs: Programs = Programs()
 ) -> JobResult:
-    """`emu run`: the spec's traffic from start to end.
+    """The job of `emu run`: carries out the spec's traffic.
 
     The open files are the observations of the shim and of the NICs.
     """
@@ -273,7 +273,7 @@ def run_session(
     session = open_session(request, supervisor, programs)
     assert session.rnic is not None
     cpu = CpuMeter(session.workers)
-    with cpu.sampling(start(session)) as looks:
+    with cpu.sampling(start(session)) as samples:
         streams = carry_out(session.rnic, session.tcp, supervisor.progress)
     stopped = stop(session.shim)
     result = RunResult(
@@ -282,14 +282,14 @@ def run_session(
         notes=(*notes_of(session), *streams.notes, *_kernel_drops(session.lab)),
         streams=streams.flows,
         captures=stopped.captures,
-        cpu=looks.samples(),
+        cpu=samples.samples(),
     )
     return result, [*session.shim.take_files(), *session.rnic.take_files()]
 
 
 def _kernel_drops(lab: BuiltLab) -> tuple[str, ...]:
-    """A note on packets that the kernel dropped at the ends of the lab's cables."""
-    from emu.lab.net_reading import drops_note, interfaces  # as late as `build` imports pyroute2
+    """A note about packets that the kernel dropped at the ends of the lab's cables."""
+    from emu.lab.net_reading import drops_note, interfaces  # imports pyroute2
 
     with entered(lab.pids[SHIM]):
         note = drops_note(interfaces().values())

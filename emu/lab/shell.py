@@ -1,9 +1,9 @@
 """Mininet's prompt in a running lab: `h1 ping h5`, `net`, `leaf1 ovs-ofctl dump-flows leaf1`.
 
-And what the fabric itself has to say: `queues`, `pause`, `cnp`, `counters leaf1:h1`; and
-`capture leaf1:h1` writes what passes a cable until Ctrl-C, as `emu capture` does. On
-InfiniBand, too, operators' tools, run on any host: `ibnetdiscover`, `h2 iblinkinfo`,
-`perfquery 3 1`. They ask ibsim, beside which OpenSM runs as long as the lab does.
+`queues`, `pause`, `cnp` and `counters leaf1:h1` show the state of the fabric. `capture leaf1:h1`
+writes the frames on a cable until Ctrl-C, as `emu capture` does. On InfiniBand operators' tools run
+on any host: `ibnetdiscover`, `h2 iblinkinfo`, `perfquery 3 1`. They query ibsim, which runs with
+OpenSM as long as the lab.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from emu.spec.scenario import Spec, spec_from_json
 from emu.subnet.diagnostics import DIAGNOSTICS
 
 Diagnosis = Callable[[str, Sequence[str]], str]
-"""A host, and the command of one of InfiniBand's tools -> what it says there."""
+"""A host, and the command of one of InfiniBand's tools -> the tool's output there."""
 
 
 class FabricPrompt(CLI):
-    """Mininet's prompt under our name; leaves no history file behind."""
+    """Mininet's prompt with commands for the fabric. It leaves no history file behind."""
 
     prompt = "emu> "
 
@@ -64,35 +64,35 @@ class FabricPrompt(CLI):
             for port in topology.ports[switch.name]
         }
         self._diagnose = diagnose
-        super().__init__(net, script=script)  # does not return before the user leaves
+        super().__init__(net, script=script)  # returns when the user leaves
 
     def do_queues(self, line: str) -> None:
-        """Bytes that wait in each queue now, and what each priority holds of the buffer."""
-        self._say(show.queues(self._see()))
+        """Bytes in each queue now, and the bytes of the buffer that each priority occupies."""
+        self._print(show.queues(self._see()))
 
     def do_pause(self, line: str) -> None:
-        """Pause frames each way, how long they held, and what is paused now."""
-        self._say(show.pause(self._see()))
+        """Pause frames in each direction, how long they paused, and what is paused now."""
+        self._print(show.pause(self._see()))
 
     def do_cnp(self, line: str) -> None:
-        """Packets marked CE, and packets on the priority of CNPs."""
+        """Packets marked CE, and packets of the priority of CNPs."""
         spec = self._spec
         host = next(iter(spec.topology.build().host))
-        self._say(show.cnp(self._see(), spec.cnp_priority(host)))
+        self._print(show.cnp(self._see(), spec.cnp_priority(host)))
 
     def do_counters(self, line: str) -> None:
-        """counters [PORT]: all that ports have counted, e.g. counters leaf1:h1"""
-        self._say(show.counters(self._see(), line.strip()))
+        """counters [PORT]: the counters of ports that are not zero, e.g. counters leaf1:h1"""
+        self._print(show.counters(self._see(), line.strip()))
 
     def do_capture(self, line: str) -> None:
-        """capture PORT [FILE]: all that passes the cable in PORT, e.g. leaf1:h1, both directions,
-        until Ctrl-C. FILE is pcapng (on InfiniBand of ERF records); PORT.pcapng in this folder
-        unless given."""
+        """capture PORT [FILE]: the frames on the cable in PORT, e.g. leaf1:h1, in both directions,
+        until Ctrl-C. FILE is pcapng (on InfiniBand with ERF records), by default PORT.pcapng."""
         port, _, name = line.strip().partition(" ")
         path = Path(name.strip() or f"{port}.pcapng")
         if port not in self._rates:
             missing = unknown_name("port", port, list(self._rates))
-            self._say([missing if port else "which port? e.g. capture " + next(iter(self._rates))])
+            example = f"capture needs a port, e.g. capture {next(iter(self._rates))}"
+            self._print([missing if port else example])
             return
         try:
             with new_file(path, at_once=True) as file:
@@ -102,20 +102,22 @@ class FabricPrompt(CLI):
                     self._spec.fabric,
                     self._rates[port],
                     file,
-                    lambda: self._say([f"into {path}, until Ctrl-C"]),
+                    lambda: self._print([f"capturing to {path} until Ctrl-C"]),
                 )
         except OSError as error:
-            self._say([f"{path}: {error.strerror}"])
+            self._print([f"{path}: {error.strerror}"])
             return
         except EmuError as error:
-            self._say([str(error)])
+            self._print([str(error)])
             return
-        self._say([f"{done.frames:,} frames captured"])
+        self._print([f"{done.frames:,} frames captured"])
         if done.missed:
-            self._say([f"{done.missed:,} are missing: they came faster than they were written"])
+            self._print(
+                [f"{done.missed:,} are missing: they arrived faster than they were written"]
+            )
 
     def complete_capture(self, text: str, line: str, begidx: int, endidx: int) -> list[str]:
-        """The rest of a port's name; readline takes what follows a colon for a word of its own."""
+        """Completes a port's name. readline treats the part after a colon as a word of its own."""
         before = line[:begidx].rpartition(" ")[2]
         if line[: begidx - len(before)].split() != ["capture"]:
             return []
@@ -123,7 +125,7 @@ class FabricPrompt(CLI):
         return [name.removeprefix(before) for name in names]
 
     def default(self, line: str) -> None:
-        """InfiniBand's tools, at a host; everything else is Mininet's."""
+        """Runs InfiniBand's tools on a host, and other lines as Mininet does."""
         words = line.split()
         topology = self._spec.topology.build()
         at = words[0] if words[0] in topology.host else topology.hosts[0].name
@@ -134,8 +136,8 @@ class FabricPrompt(CLI):
             self.stdout.write(self._diagnose(at, command))
 
     def waitForNode(self, node: Node) -> None:  # noqa: N802, Mininet's name
-        """What is typed while a command runs is for that command. The lines of a script are not:
-        Mininet would hand them to the command, too, and nobody would run them."""
+        """Passes the user's input to a running command, as Mininet does, but not the lines of a
+        script: Mininet would send these to the command, and they would not be run."""
         if self.isatty():
             super().waitForNode(node)
             return
@@ -145,18 +147,18 @@ class FabricPrompt(CLI):
             except KeyboardInterrupt:
                 node.sendInt()
 
-    def _say(self, lines: list[str]) -> None:
+    def _print(self, lines: list[str]) -> None:
         self.stdout.write("".join(f"{line}\n" for line in lines))
         self.stdout.flush()
 
     @classmethod
     def initReadline(cls) -> None:  # noqa: N802, Mininet's name
-        """Line editing, without Mininet's history file in the user's home."""
-        import readline  # noqa: F401, importing it gives input() line editing
+        """Enables line editing, without Mininet's history file in the user's home."""
+        import readline  # noqa: F401, gives input() line editing
 
 
 def run_shell(job: OpenShell, supervisor: Supervisor) -> JobResult:
-    """The job `shell`: a lab without traffic of its own, until the user leaves it."""
+    """The job of `emu shell SPEC`: a lab without traffic, until the user leaves its prompt."""
     session = open_session(
         LabRequest.interactive_lab(spec_from_json(job.spec), job.out, job.slowdown), supervisor
     )
@@ -166,7 +168,7 @@ def run_shell(job: OpenShell, supervisor: Supervisor) -> JobResult:
 
 
 def own_prompt(session: Session, script: str | None = None) -> None:
-    """The prompt of a lab that has started, without traffic, for whom `script` says."""
+    """Runs the prompt of a started lab without traffic. `script`: a file to read lines from."""
     net, subnet, shim = (
         session.lab.net,
         session.subnet,

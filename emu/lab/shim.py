@@ -1,4 +1,4 @@
-"""The shim: all switches and cables of a lab, from its set-up to the answer to `Stop`."""
+"""The shim: emulates all switches and cables of a lab, from its set-up to `Stop`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from emu.spec.scenario import spec_from_json
 _SECONDS_A_TIME = 60.0
 _SECONDS_BETWEEN_DRAINS = 0.05
 RING_FRAMES = 2048
-"""What may come in while the shim does not get to run: 15 ms of the most that it can do."""
+"""The frames that the kernel keeps while the shim is not scheduled: 15 ms at its highest rate."""
 
 
 def emulate(channel: Channel) -> None:
-    """The whole of its work, in the network namespace it is to have."""
+    """Does all the work of the shim. The calling process is in its network namespace."""
     setup = channel.expect(SetUpShim)
     spec = spec_from_json(setup.spec)
     topology = spec.topology.build()
@@ -71,7 +71,7 @@ def _take_routing_channel(setup: SetUpShim, files: list[int]) -> Channel | None:
 
 
 def _attach(driver: AfPacketDriver, fabric: Fabric, setup: SetUpShim) -> None:
-    """One socket for all interfaces: the hosts' cables, and the ways to Open vSwitch."""
+    """Opens one socket for all interfaces: the hosts' cables and the bridges' ports."""
     if setup.marker == "red":
         driver.queue_outside()
     wire = driver.add_socket(packet_socket(), ring_frames=RING_FRAMES)
@@ -88,8 +88,8 @@ def _attach(driver: AfPacketDriver, fabric: Fabric, setup: SetUpShim) -> None:
 
 
 def _with_a_kernel_that_sends(fabric: Fabric, setup: SetUpShim) -> Set[str]:
-    """Hosts whose kernel sends over Ethernet, as fast as it can. Others' NICs keep to their cables'
-    rates, and so does IP over InfiniBand, which goes by the NIC."""
+    """The hosts whose kernel sends on Ethernet, faster than the cable's rate. NICs keep to their
+    cables' rates, and they also send the packets of IP over InfiniBand."""
     if setup.interactive:
         return fabric.topology.host.keys()
     if not fabric.spec.fabric_kind.is_ethernet:
@@ -105,7 +105,7 @@ def _run(
     steering: RoutingLink,
     capture: CaptureFile,
 ) -> None:
-    """Emulates until the lab says `Stop`."""
+    """Emulates until the lab sends `Stop`."""
     start = channel.expect(Start)
     fabric.start()
     with capture.draining(_SECONDS_BETWEEN_DRAINS):

@@ -1,8 +1,8 @@
 """`python -m emu.lab.shim_main FD`: the process of the shim.
 
-It lives in a network namespace of its own, so that one socket sees every frame
-that comes in by any cable, and nothing else. The lab waits for that namespace to
-lay its cables, so all that takes time is loaded afterwards.
+It has a network namespace of its own, so that one socket receives the frames of all cables and no
+others. The lab needs that namespace to add the cables, so the process loads its large modules
+afterwards.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A look at a fabric that runs, for the prompt: `queues`, `pause`, `cnp`, `counters`.
+"""Tables of a running fabric for the prompt: `queues`, `pause`, `cnp`, `counters`.
 
-The shim says what it has (`look`); the rest makes lines of text of it, without the
-fabric: rows of what is not zero, one for each port and priority.
+The shim takes a snapshot (`ports_snapshot`). The other functions turn it into lines of text, with a
+row for each port and priority that is not zero.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Row = Sequence[object]
 
 
 def ports_snapshot(fabric: Fabric) -> PortsSnapshot:
-    """Every switch port's counters, and what is in its queues and buffer at this moment."""
+    """The counters, queues and buffer of every switch port at this moment."""
     name = PORT_COUNTERS[fabric.spec.fabric_kind.framing]
     ports = fabric.topology.switch_ports
     counters = name(fabric.counter_table(ports))
@@ -34,7 +34,7 @@ def ports_snapshot(fabric: Fabric) -> PortsSnapshot:
 
 
 def queues(seen: PortsSnapshot) -> list[str]:
-    """Bytes that wait in each queue, and that each priority holds of the buffer."""
+    """The bytes in each queue, and the bytes of the buffer that each priority occupies."""
     rows = [
         (port, queue, own.queued[queue], own.held[queue])
         for port, own in seen.ports.items()
@@ -45,7 +45,7 @@ def queues(seen: PortsSnapshot) -> list[str]:
 
 
 def pause(seen: PortsSnapshot) -> list[str]:
-    """Pause frames each way and how long they held (us), and what is paused now."""
+    """Pause frames in each direction, how long they paused (us), and what is paused now."""
     return _table(
         ("port", "priority", "rx pause", "tx pause", "paused us", "pausing us", "now"),
         _pauses(seen),
@@ -65,7 +65,7 @@ def _pauses(seen: PortsSnapshot) -> Iterator[Row]:
 
 
 def _is_global(counters: Mapping[str, int]) -> bool:
-    """Whether its pauses are those of 802.3x, which stop all priorities."""
+    """Whether a port's pauses are those of 802.3x, which stop all priorities."""
     return "rx_global_pause_duration" in counters or "tx_global_pause_duration" in counters
 
 
@@ -81,7 +81,7 @@ def _pause(
 
 
 def cnp(seen: PortsSnapshot, priority: int) -> list[str]:
-    """Packets marked CE, and packets on the priority that CNPs ride on."""
+    """Packets marked CE, and packets of the priority of CNPs."""
     rows = [
         (port, marked, rx, tx)
         for port, own in seen.ports.items()
@@ -99,7 +99,7 @@ def _marks(counters: Mapping[str, int], priority: int) -> tuple[int, int, int]:
 
 
 def counters(seen: PortsSnapshot, wanted: str) -> list[str]:
-    """All that the ports have counted whose names begin with `wanted`; or that there are none."""
+    """The counters of the ports whose names begin with `wanted`, or an error line."""
     if not any(port.startswith(wanted) for port in seen.ports):
         return [unknown_name("port", wanted, list(seen.ports))]
     rows = [

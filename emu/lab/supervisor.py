@@ -1,16 +1,15 @@
-"""Watches everybody in a lab: when one dies, all do, and the lab says who.
+"""Watches the processes of a lab. When one dies, the lab ends and reports which.
 
 Rules:
 
-- No process of a lab ends before the lab does, unless it is dismissed. One that
-  ends has died.
-- The lab ends by the exit of its first process. The kernel then ends all others
-  and takes the namespaces away; nobody needs to clean up.
-- The lab's owner (the `emu` process) hanging up ends the lab as well.
+- No process of a lab ends before the lab, unless it is dismissed. A process that ends by itself
+  has died.
+- The lab ends with the exit of its first process. The kernel then ends all other processes and
+  removes the namespaces; no clean-up is needed.
+- The lab also ends when its owner (the `emu` process) closes the channel.
 
-A thread waits for these events, so they are noticed whatever the lab is busy
-with. The supervisor runs in the first process of a pid namespace: daemons that
-detach become its children.
+A thread waits for these events, so that the lab notices them at any time. The supervisor runs in
+the first process of a pid namespace: daemons that detach become its children.
 """
 
 from __future__ import annotations
@@ -37,21 +36,21 @@ class Supervisor:
         self._owner = owner
         self._selector = selectors.EpollSelector()
         self._selector.register(owner, selectors.EVENT_READ)
-        self._channels: dict[int, Channel] = {}  # kept open: with its channel a process ends
-        self._ends: dict[int, int] = {}  # process -> descriptor that tells of its end
+        self._channels: dict[int, Channel] = {}  # kept open: a process ends when its channel closes
+        self._ends: dict[int, int] = {}  # pid -> pidfd, readable when the process ends
         self._ending = False
         self.farewells: list[Callable[[str], None]] = []
-        """Called with the reason when somebody has died, before the lab ends."""
+        """Called with the reason when a process has died, before the lab ends."""
         self._watcher = threading.Thread(target=self._watch, name="supervisor", daemon=True)
         self._watcher.start()
 
     def adopt(self, name: str, pid: int) -> None:
-        """Watches a child process that somebody else has started."""
+        """Watches a child process that this object did not start."""
         self._ends[pid] = os.pidfd_open(pid)
         self._selector.register(self._ends[pid], selectors.EVENT_READ, name)
 
     def dismiss(self, pid: int) -> None:
-        """Ends one process, because its work is done. Its channel is then its reader's alone."""
+        """Ends a process whose work is done. The thread that reads its channel must close it."""
         self._selector.unregister(self._ends[pid])
         end_processes([pid])
         os.close(self._ends.pop(pid))
@@ -67,9 +66,9 @@ class Supervisor:
 
     @contextmanager
     def needed(self, channel: Channel) -> Iterator[None]:
-        """A process that is discarded where the body fails.
+        """Discards a process if the body fails.
 
-        Not where somebody has died (EOFError): the lab ends then, and its watcher must see who.
+        Not if a process has died (EOFError): the lab ends then, and the watcher must find which.
         """
         try:
             yield
@@ -88,22 +87,22 @@ class Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=2,
                 pass_fds=[far.fileno()],
-                start_new_session=True,  # the terminal's Ctrl-C is not for it
+                start_new_session=True,  # Ctrl-C must not interrupt it
             )
         self.adopt(name, process.pid)
         self._channels[process.pid] = channel
         return channel
 
     def progress(self, progress: Progress) -> None:
-        """Reports to the lab's owner what the lab is doing."""
+        """Sends progress to the lab's owner."""
         self._owner.send(progress)
 
     def up(self) -> None:
-        """Reports to the lab's owner that the lab answers queries."""
+        """Tells the lab's owner that the lab answers queries."""
         self._owner.send(Up())
 
     def wait_for_the_end(self) -> None:
-        """For whoever has seen a channel close: the watcher knows why and ends the lab."""
+        """Waits until the watcher ends the lab. Called after a channel has closed."""
         self._watcher.join()
 
     def end_all(self) -> None:
@@ -112,7 +111,7 @@ class Supervisor:
         end_processes(list(self._ends))
 
     def _watch(self) -> None:
-        while not (events := self._selector.select()):  # somebody was dismissed just now
+        while not (events := self._selector.select()):  # a process was dismissed meanwhile
             pass
         key, _ = events[0]
         if self._ending:
@@ -123,8 +122,8 @@ class Supervisor:
         reason = f"{key.data} {_how_it_ended(key.fileobj)}"
         with suppress(EOFError):
             self._owner.send(Failure("fabric", reason))
-        for tell in self.farewells:
-            tell(reason)
+        for report in self.farewells:
+            report(reason)
         os._exit(ExitCode.FAILED)
 
 

@@ -1,11 +1,11 @@
 """Ends the processes of a lab faster than the kernel does.
 
-The kernel frees a packet socket only when no processor uses it any more, and a
-dying process waits for that socket by socket: 13 ms a port, seconds for a large
-fabric. Sockets that are closed at the same time wait together. So we duplicate
-the sockets, end the processes, and close each duplicate in a thread of its own.
+The kernel frees a packet socket when no processor uses it any more, and a dying process waits for
+one socket after the other: 13 ms a port, seconds for a large fabric. Sockets that are closed at the
+same time wait together. So this module duplicates the sockets, kills the processes, and closes each
+duplicate in a thread of its own.
 
-This only saves time: the kernel does the rest when the lab's first process ends.
+This only saves time: without it the kernel frees everything when the lab's first process ends.
 """
 
 from __future__ import annotations
@@ -49,5 +49,5 @@ def _packet_sockets(pid: int) -> Iterator[socket.socket]:
 
 
 def _copy(pidfd: int, descriptor: int) -> int:
-    """A descriptor of ours for an open file of another process. Raises OSError."""
+    """Duplicates a descriptor of another process into this one. Raises OSError."""
     return checked(LIBC.syscall(_SYS_PIDFD_GETFD, pidfd, descriptor, 0))

@@ -1,6 +1,6 @@
-"""`python -m emu.lab.trial veth|ib0`: whether the kernel makes such an interface, by exit code.
+"""`python -m emu.lab.trial veth|ib0`: tries to make such an interface; exits with 0 if it works.
 
-Runs in a scratch network namespace, and makes the interface as a lab does.
+It runs in a scratch network namespace, and makes the interface as a lab does.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from pathlib import Path
 
 DEVICE = Path("/dev/net/tun")
 REMEDY = "sudo modprobe tun; sudo chmod 666 /dev/net/tun"
-"""What lets an ordinary user make one."""
+"""The command that allows an ordinary user to make TUN devices."""
 
 _TUNSETIFF, _TUNSETPERSIST = 0x400454CA, 0x400454CB  # linux/if_tun.h
 _IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
@@ -20,9 +20,9 @@ _REQUEST = struct.Struct("16sH22x")  # struct ifreq: name, flags
 
 
 def plug_in(name: str) -> int:
-    """Opens a device of the calling thread's namespace, and makes it if it is not there.
+    """Opens a device in the calling thread's namespace, and makes it if it does not exist.
 
-    Returns a descriptor that does not block. A device that was made here goes with it.
+    Returns a descriptor that does not block. A device made here ends with its descriptor.
     Raises OSError.
     """
     device = os.open(DEVICE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -35,7 +35,7 @@ def plug_in(name: str) -> int:
 
 
 def make(name: str) -> None:
-    """Makes a device that lasts as long as its namespace. Raises OSError."""
+    """Makes a device that exists as long as its namespace. Raises OSError."""
     device = plug_in(name)
     try:
         ioctl(device, _TUNSETPERSIST, 1)

@@ -1,8 +1,8 @@
-"""Keeps the kernel of a host from answering packets that are the emulated NIC's.
+"""Keeps the kernel of a host from answering packets to the emulated NIC.
 
-RoCEv2 comes to UDP port 4791. With nobody on it the kernel would answer ICMP
-"port unreachable". A socket that is bound there and whose filter accepts no
-packet keeps it silent, and holds nothing.
+RoCEv2 packets have the UDP destination port 4791. Without a socket on that port the kernel would
+answer ICMP "port unreachable". A bound socket whose filter accepts no packet prevents that, and
+queues nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PROGRAM = struct.Struct("@HP")  # struct sock_fprog: length, pointer
 
 
 def hold_udp_port(port: int) -> socket.socket:
-    """Occupies a UDP port in the calling thread's namespace, as long as the socket is open."""
+    """Occupies a UDP port in the calling thread's namespace while the returned socket is open."""
     held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     code = array.array("B", _RETURN_NOTHING)
     address, _ = code.buffer_info()

@@ -1,8 +1,8 @@
-"""Which version of `emu` this is, as far as a lab and the commands that ask it must agree.
+"""The version of `emu`. A lab and the commands that query it must have the same.
 
-A release says so by its number. Between two releases the code of labs changes, too, and
-with it what they answer. So the version also has a digest of that code: a lab works it out
-when it comes up, a command when it asks.
+Between two releases the code of labs and their messages change, too. So the version consists of the
+release's number and a digest of that code. A lab computes it when it starts, a command when it
+connects.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 import emu
 
 _PACKAGES = ("bindings", "daemon", "lab", "measure", "spec")
-"""Of `emu`: the code of the answers, and of their readers."""
+"""The packages of `emu` with the code of messages, and of their senders and receivers."""
 
 
 @cache
 def version() -> str:
-    """The release, and the first digits of the digest."""
+    """The release's number, and the first digits of the digest."""
     folder = Path(emu.__file__).parent
     files = sorted(file for name in _PACKAGES for file in (folder / name).rglob("*.py"))
     digest = hashlib.sha256()

@@ -1,10 +1,10 @@
-"""How a process of the lab, other than the first, begins and ends.
+"""The start and the end of a lab's process other than the first.
 
     def main() -> None:
         serve(job)                      # job(channel) does the work
 
-Its last argument is the descriptor of its channel, and it ends with the lab. So it
-never returns: when its job is done or has failed, it reports that and waits for its end.
+The last argument of the process is the descriptor of its channel. The process ends with the lab:
+when its job is done or has failed, it reports that and waits until the lab closes the channel.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def serve(job: Callable[[Channel], None]) -> None:
     channel = Channel.inherited(int(sys.argv[-1]))
     try:
         _do(job, channel)
-        channel.receive()  # nothing comes any more, until the lab hangs up
+        channel.receive()  # raises EOFError when the lab closes the channel
     except EOFError:
         os._exit(ExitCode.OK)
 

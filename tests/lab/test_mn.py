@@ -90,8 +90,8 @@ def test_wrong_options_are_named(myself: User, topo: str, link: str, told: str) 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--switch", "lxbr"], "--switch lxbr: switches are the emulator's"),
-        (["--nat"], "--nat: nothing leads out of a lab"),
+        (["--switch", "lxbr"], "--switch lxbr: the emulator makes the switches"),
+        (["--nat"], "--nat: a lab has no connection to the outside"),
         (["--clean"], "--clean: a lab leaves nothing"),
     ],
 )

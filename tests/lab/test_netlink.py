@@ -75,7 +75,7 @@ def test_network_steps_take_effect_in_the_kernel() -> None:
         (AttachClsact("lab", "leaf1-eth1"), errno.ENOENT, HostError, "sudo modprobe sch_ingress"),
         (AddTun("h1", "ib0"), errno.ENOENT, HostError, REMEDY),
         (AddTun("h1", "ib0"), errno.EACCES, HostError, REMEDY),
-        (VETH, errno.EPERM, HostError, "run as root, or see what `emu check` says"),
+        (VETH, errno.EPERM, HostError, "run as root, or run `emu check`"),
         (VETH, errno.EEXIST, FabricError, "the same name"),
         (SetUp("h1", "h1-eth0"), errno.ENODEV, FabricError, ""),
     ],

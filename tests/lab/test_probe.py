@@ -93,7 +93,7 @@ def test_a_missing_program_is_named_with_its_package(
 @pytest.mark.parametrize(
     ("user", "has_clang", "says"),
     [
-        (1000, True, "run the lab as root (`sudo emu ...`), as only root may load eBPF; you can"),
+        (1000, True, "run the lab as root (`sudo emu ...`), only root may load eBPF; this is"),
         (1000, False, "sudo apt-get install clang; then run the lab as root (`sudo emu ...`)"),
         (0, False, "apt-get install clang"),
         (0, True, "if this is a container, start it with --privileged"),

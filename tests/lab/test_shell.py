@@ -143,7 +143,7 @@ def test_an_infiniband_capture_has_erf_records(folder: Path) -> None:
     ("line", "said"),
     [
         ("capture leaf1:h9", "there is no port 'leaf1:h9' (did you mean 'leaf1:h"),
-        ("capture", "which port? e.g. capture spine1:leaf1\n"),
+        ("capture", "capture needs a port, e.g. capture spine1:leaf1\n"),
         ("capture leaf1:h1 gone/x.pcapng", "gone/x.pcapng: No such file or directory\n"),
     ],
 )

@@ -1,6 +1,6 @@
-"""One end of a connection between two processes of a lab: messages over a Unix socket.
+"""One end of a connection between two processes of a lab, with messages over a Unix socket.
 
-Open files can come along with a message, as the counters that another process reads.
+A message can carry open files, for example the memory of counters.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CREDENTIALS = "iII"  # struct ucred: process, user, group
 class Channel:
     """Sends and receives messages. Any thread may send; one may receive.
 
-    Both raise EOFError when the other end is gone.
+    Both raise EOFError when the other end is closed.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -41,7 +41,7 @@ class Channel:
 
     @staticmethod
     def inherited(fd: int) -> Channel:
-        """The channel whose descriptor the parent process left open for this one."""
+        """The channel whose descriptor this process inherits from its parent."""
         os.set_inheritable(fd, False)
         return Channel(socket.socket(fileno=fd))
 
@@ -49,13 +49,13 @@ class Channel:
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Also closes the open files that came and were not taken."""
+        """Closes the socket and the received open files that were not taken."""
         self._socket.close()
         for file in self.take_files():
             os.close(file)
 
     def send(self, message: Message, files: Sequence[int] = ()) -> None:
-        """Sends a message and copies of open files with it."""
+        """Sends a message with copies of open files."""
         line = to_line(message)
         with self._sending, _gone_is_eof():
             sent = socket.send_fds(self._socket, [line], files) if files else 0
@@ -63,9 +63,9 @@ class Channel:
                 self._socket.sendall(line[sent:])
 
     def send_at_once(self, message: Message) -> None:
-        """Sends the last message, if the other end takes it now; else raises BlockingIOError.
+        """Sends the last message without blocking. Raises BlockingIOError if it does not fit.
 
-        A part of the message may have been sent then.
+        Part of the message may have been sent then.
         """
         line = to_line(message)
         with self._sending, _gone_is_eof():
@@ -75,7 +75,7 @@ class Channel:
     def receive(self, within: float | None = None) -> Message:
         """The next message. A `Failure` is raised as the error that it carries.
 
-        Raises TimeoutError when none comes within so many seconds.
+        Raises TimeoutError if no message arrives within so many seconds.
         """
         deadline = None if within is None else time.monotonic() + within
         while b"\n" not in self._received:
@@ -88,11 +88,11 @@ class Channel:
         return message
 
     def has_more(self, seconds: float = 0) -> bool:
-        """Whether there is a message, or the other end is gone; waits up to `seconds` for it."""
+        """Whether there is a message or the other end is closed; waits up to `seconds` for that."""
         return b"\n" in self._received or bool(select.select([self._socket], [], [], seconds)[0])
 
     def expect(self, kind: type[M], within: float | None = None) -> M:
-        """The next message, which must be of this kind, else RemoteProtocolError.
+        """The next message. Raises RemoteProtocolError if it is of another kind.
 
         Raises TimeoutError as `receive` does.
         """
@@ -102,20 +102,20 @@ class Channel:
         return message
 
     def take_files(self) -> list[int]:
-        """The open files that came with messages so far. The caller must close them."""
+        """The open files received so far. The caller must close them."""
         files, self._files = self._files, []
         return files
 
     def peer_pid(self) -> int:
-        """The process at the other end; of a listening socket, the process that listened last."""
+        """The pid at the other end; of a listening socket, the pid that called listen()."""
         size = struct.calcsize(_CREDENTIALS)
         credentials = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
         pid: int = struct.unpack(_CREDENTIALS, credentials)[0]
         return pid
 
     def _wait_until(self, deadline: float | None) -> None:
-        """Waits until there is something to read. The socket keeps blocking: other processes may
-        share it."""
+        """Waits until there is something to read, by poll: other processes may share the socket,
+        so it must stay blocking."""
         if deadline is None:
             return
         poll = select.poll()

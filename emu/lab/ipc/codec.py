@@ -1,15 +1,15 @@
-"""Messages as lines of JSON, and back: the one place that knows how.
+"""Encodes messages as lines of JSON, and decodes them.
 
     @message
     class Ready:
         pid: int                  {"type": "Ready", "pid": 42}
 
     @message
-    class CountFrames(Query[FrameCount]):      a question says what its answer is
+    class CountFrames(Query[FrameCount]):      a query names the type of its answer
 
 A message is a frozen dataclass. Its fields may be numbers, texts, tuples, dictionaries (also with
-integer keys), optional values, named tuples and other dataclasses; `Json` is an object that is not
-looked into. `from_line` checks every field, so that a handler may rely on its types.
+integer keys), optional values, named tuples and other dataclasses; the content of `Json` is not
+checked. `from_line` checks every other field, so that a handler may rely on its types.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from typing import (
 from emu.errors import RemoteProtocolError
 
 Json = dict[str, Any]
-"""A JSON object whose content a message does not describe, as a fault of a spec."""
+"""A JSON object whose content is not checked, for example a fault of a spec."""
 
 Message = object
 """An instance of a class that `message` has registered."""
@@ -64,7 +64,7 @@ class _WrongType(ValueError):
         super().__init__()
         self._problem = problem
         self.path: list[str] = []
-        """Where in the message, from the inside out."""
+        """The place in the message, innermost part first."""
 
     @classmethod
     def expected(cls, what: str, value: object) -> _WrongType:
@@ -91,14 +91,14 @@ def to_line(message: Message) -> bytes:
 
 
 def _fields_of(value: Any) -> Json:
-    """json calls it for every dataclass inside a message."""
+    """The fields of a dataclass. The json module calls this for every object in a message."""
     if not is_dataclass(value):
         raise TypeError(f"{type(value).__name__} cannot be part of a message")
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def from_line(line: bytes) -> Message:
-    """The message in a line of JSON. Raises RemoteProtocolError with the reason for any other."""
+    """The message in a line of JSON. Raises RemoteProtocolError if the line is not a message."""
     try:
         values = json.loads(line)
     except (ValueError, RecursionError):
@@ -209,7 +209,7 @@ def _fixed(hints: tuple[Any, ...], build: Callable[[Any], Any]) -> _Decode:
 
 
 def _dictionary(key: type, hint: Any) -> _Decode:
-    """JSON's keys are texts: integers among them come back as integers."""
+    """JSON's keys are texts; integer keys are converted back to integers."""
     decode = _decoder(hint)
 
     def decode_all(values: Any) -> dict[Any, Any]:
@@ -254,7 +254,7 @@ def _at_field(name: str, error: _WrongType) -> _WrongType:
 
 
 def _at(place: str, decode: _Decode, value: Any) -> Any:
-    """Adds the place to the error, if there is one."""
+    """Decodes a value. Adds the place to an error."""
     try:
         return decode(value)
     except _WrongType as error:

@@ -1,4 +1,4 @@
-"""What `emu` asks of a new lab: one job, whose result is the lab's last message.
+"""The job that `emu` sends to a new lab. The lab's last message is its result.
 
 The lab's first process receives the job as its first message, with its stderr as an open file.
 """
@@ -24,9 +24,9 @@ class Job(Query[A]):
 
 @message
 class RunResult:
-    """What `RunTraffic` came to. The observations of the shim and of the NICs come as open files.
+    """The result of `RunTraffic`. The observations of the shim and of the NICs are open files.
 
-    Captures are named by their port.
+    `captures`: port -> file.
     """
 
     plane: str
@@ -39,7 +39,7 @@ class RunResult:
 
 @message
 class RunTraffic(Job[RunResult]):
-    """`emu run`: the traffic of the spec, from its start to its end."""
+    """`emu run`: carries out the traffic of the spec."""
 
     spec: str
     """The resolved spec, `Spec.to_json()`."""
@@ -49,7 +49,7 @@ class RunTraffic(Job[RunResult]):
 
 @message
 class OpenShell(Job[Done]):
-    """`emu shell SPEC`: Mininet's prompt, until the user leaves it."""
+    """`emu shell SPEC`: runs Mininet's prompt until the user leaves it."""
 
     spec: str
     out: str
@@ -58,19 +58,19 @@ class OpenShell(Job[Done]):
 
 @message
 class ServeLab(Job[Done]):
-    """`emu up`: a lab that answers clients until one of them ends it."""
+    """`emu up`: runs a lab that answers clients until one of them ends it."""
 
     spec: str
     slowdown: float
     ip: bool = True
     """Whether InfiniBand's hosts may have an ib0."""
     out: str = "/"
-    """Not used: captures go to the clients."""
+    """Not used: the lab sends captures to the clients."""
 
 
 @message
 class RunMininet(Job[Done]):
-    """`mn --link emu`: Mininet's own command. The spec is made from its topology."""
+    """`mn --link emu`: runs Mininet's own command. The spec is made from its topology."""
 
     words: tuple[str, ...]
     out: str

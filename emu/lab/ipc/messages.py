@@ -1,11 +1,11 @@
-"""What any two processes of a lab say to each other.
+"""The messages that several kinds of processes of a lab exchange.
 
     `emu` ──────────────── a job ───────────▶ lab ── a set-up, Start, Stop ────────▶ shim, NICs
           ◀─ Progress, Up, result, Failure ──     ◀─ Ready, answers, Progress, Failure ──
 
-What only some of them say is in files of its own: `jobs.py`, `setup.py`, `queries.py` (of the
-shim and the NICs), `routing.py`, and `emu/daemon/messages.py` (of a lab in the background). This
-file is loaded before a process is ready, so it imports little.
+Other messages have files of their own: `jobs.py`, `setup.py`, `queries.py` (of the shim and the
+NICs), `routing.py`, and `emu/daemon/messages.py` (of a background lab). A process loads this file
+before it is ready, so the file imports little.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Started:
 class Ready:
     """A process of the lab is up and waits for its set-up.
 
-    The shim is in its own network namespace by now; `pid` is how the lab finds it.
+    The shim is in its own network namespace then; the lab finds the namespace by `pid`.
     """
 
     pid: int
@@ -33,11 +33,11 @@ class Ready:
 
 @message
 class Start:
-    """Begin; `at_ns` on CLOCK_MONOTONIC is the emulated time 0."""
+    """Begin. `at_ns`: emulated time 0, on CLOCK_MONOTONIC."""
 
     at_ns: int
     faults: tuple[Json, ...] = ()
-    """As in a spec, in addition to those of the set-up."""
+    """Further faults, as in a spec."""
 
 
 @message
@@ -47,7 +47,7 @@ class Stop:
 
 @message
 class Progress:
-    """What a job is doing, and while traffic runs, how far it is."""
+    """The present step of a job, and while traffic runs, its progress."""
 
     text: str
     moment: RunProgress | None = None
@@ -60,7 +60,7 @@ class Up:
 
 @message
 class Done:
-    """It is done; there is nothing more to say."""
+    """The work is done; there is no other result."""
 
 
 @message
@@ -74,8 +74,8 @@ class Failure:
 
     @staticmethod
     def of(error: Exception) -> Failure:
-        """An error as a message. An error that is no EmuError is a bug in the emulator."""
-        if not isinstance(error, EmuError):  # an EmuError has its text already
+        """An error as a message. An error that is not an EmuError is a bug in the emulator."""
+        if not isinstance(error, EmuError):  # an EmuError has a text for the user
             error = lacking(error) or error
         if isinstance(error, HostError):
             return Failure("host", error.what, error.remedy)

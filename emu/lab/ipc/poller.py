@@ -8,7 +8,7 @@ from emu.lab.ipc.channel import Channel
 
 
 class Poller:
-    """Several channels, as long as the process lives."""
+    """Polls several channels as long as the process runs."""
 
     def __init__(self, *channels: Channel) -> None:
         self._poll = select.epoll()
@@ -20,5 +20,5 @@ class Poller:
         return self._poll.fileno()
 
     def has_message(self, channel: Channel) -> bool:
-        """Whether this channel has a message, or its other end is gone."""
+        """Whether this channel has a message, or its other end is closed."""
         return any(descriptor == channel.fileno() for descriptor, _ in self._poll.poll(0))

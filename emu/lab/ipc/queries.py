@@ -1,4 +1,4 @@
-"""What the lab asks the shim and the NICs while they emulate, and their answers."""
+"""The lab's queries to the running shim and NICs, and their answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class PortSnapshot:
     """A switch port at one moment. Sequences have one item for each priority."""
 
     counters: dict[str, int]
-    """By the names operators know."""
+    """By the names that operators know."""
     queued: tuple[int, ...]
     """Bytes in each egress queue."""
     held: tuple[int, ...]
@@ -35,7 +35,7 @@ class GetPorts(Query[PortsSnapshot]):
 
 @message
 class ShimTiming:
-    """How punctual the shim has been since its start: histograms and counts of a `Timing`."""
+    """How late the shim has been since its start: the histograms and counts of a `Timing`."""
 
     late_sent: tuple[int, ...]
     late_taken_in: tuple[int, ...]
@@ -49,27 +49,27 @@ class ShimTiming:
 
 @message
 class GetTiming(Query[ShimTiming]):
-    """How punctual have you been?"""
+    """How late has the shim been since its start?"""
 
 
 @message
 class Tap(Query[Done]):
-    """Send the frames at a port to the socket that comes along."""
+    """Send the frames at a port to the socket that is the query's open file."""
 
     port: str
     since_start: bool = False
-    """Also the frames before, as far as they are kept."""
+    """Whether to send the kept earlier frames, too."""
 
 
 @message
 class FaultStatus:
-    """The fields of a `FaultRecord`, and how far the fault is."""
+    """The fields of a `FaultRecord`, and the state of the fault."""
 
     name: str
     kind: str
     place: str
     at_ns: int | None
-    """None: it begins with NICs, or traffic, that are not there yet."""
+    """When the fault begins; None: with NICs or traffic that have not started yet."""
     end_ns: int | None
     packets_seen: int
     hits: int
@@ -80,7 +80,7 @@ class FaultStatus:
 
 @message
 class FaultList:
-    """All faults there are, and the deadlocks that were found so far."""
+    """All faults, and the deadlocks found so far."""
 
     faults: tuple[FaultStatus, ...]
     deadlocks: tuple[Deadlock, ...] = ()
@@ -88,7 +88,7 @@ class FaultList:
 
 @message
 class ListFaults(Query[FaultList]):
-    """Which faults are there?"""
+    """Which faults are set?"""
 
 
 @message
@@ -97,7 +97,7 @@ class SetFault(Query[FaultList]):
 
     name: str
     fault: Json
-    """As in a spec."""
+    """The fault's entry, as in a spec."""
 
 
 @message

@@ -1,4 +1,4 @@
-"""What the shim and the process that routes say to each other when links change."""
+"""The messages between the shim and the lab's routing thread when links change."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ class LinksChanged:
     """From the shim: links were lost or came back."""
 
     at_ps: int
-    """When the last of them did, in emulated time."""
+    """The emulated time of the latest change."""
     down: tuple[str, ...]
-    """Every cable that is lost now, by one of its ports."""
+    """Every cable that is lost now, named by one of its ports."""
 
 
 @message
@@ -21,23 +21,22 @@ class Tables:
     """From the subnet manager: follow these tables. Answered by `Converging`."""
 
     lfts: Lfts
-    """Those of all switches."""
+    """The tables of all switches."""
     at_ps: int
     down: tuple[str, ...]
-    """The change that the tables answer."""
+    """`at_ps` and `down` of the `LinksChanged` that the tables answer."""
     seconds: float
-    """Wall-clock time since then."""
+    """Wall-clock time since that message arrived."""
 
 
 @message
 class Routes:
-    """From the lab to the shim of an Ethernet fabric: follow these routes. Answered by
-    `Converging`."""
+    """From the lab, on Ethernet: follow these routes. Answered by `Converging`."""
 
     at_ps: int
-    """When the links changed that the routes answer."""
+    """The time of the link change that the routes answer."""
     changes: dict[str, dict[str, tuple[int, ...]]]
-    """Switch -> host -> port numbers; none: the host cannot be reached."""
+    """Switch -> host -> port numbers; empty: the host cannot be reached."""
 
 
 @message
@@ -45,14 +44,14 @@ class Converging:
     """From the shim: the tables or routes have arrived."""
 
     at_ps: int
-    """When the links changed that they answer."""
+    """The time of the link change that they answer."""
     in_force_ps: int
-    """When the last switch follows them."""
+    """The time from which all switches follow them."""
 
 
 @message
 class RoutesLoaded:
-    """From the lab to the shim: Open vSwitch's tables have the routes, too."""
+    """From the lab: Open vSwitch's tables have the routes, too."""
 
     at_ps: int
-    """When the links changed that the routes answer."""
+    """The time of the link change that the routes answer."""

@@ -19,7 +19,7 @@ from emu.lab.processes import wait_for
 A = TypeVar("A")
 
 _SECONDS_TO_ANSWER = 20.0
-"""More than a working process of a lab takes."""
+"""Longer than a healthy process of a lab takes."""
 
 
 class RpcClient:
@@ -28,21 +28,20 @@ class RpcClient:
     def __init__(
         self, channel: Channel, name: str, lab: str, seconds: float = _SECONDS_TO_ANSWER
     ) -> None:
-        """`name`: of the process, and `lab`: of its lab, for errors. `seconds`: how long an answer
-        may take."""
+        """`name` and `lab`: the names of the process and of its lab, for errors. `seconds`: how
+        long an answer may take."""
         self._channel = channel
         self._name = name
         self._lab = lab
         self._seconds = seconds
         self._busy = threading.Lock()
         self._expected: deque[type[object]] = deque()
-        """The type of each answer that will come. All but the last belong to queries that timed
-        out."""
+        """The type of each expected answer. All but the last belong to queries that timed out."""
 
     def ask(self, query: Query[A], files: Sequence[int] = ()) -> A:
         """The process's answer.
 
-        Raises EOFError when the process is gone, FabricError when it does not answer.
+        Raises EOFError if the process has ended, FabricError if it does not answer.
         """
         if not self._busy.acquire(timeout=2 * self._seconds):
             raise self._is_silent()
@@ -64,7 +63,7 @@ class RpcClient:
             os.close(file)
 
     def _next_answer(self) -> object:
-        """Raises TimeoutError if it does not come; it is expected further on then."""
+        """The next answer. Raises TimeoutError if it is late; it stays expected then."""
         try:
             answer = wait_for(self._channel, self._expected[0], within=self._seconds)
         except EmuError:
@@ -83,7 +82,7 @@ class RpcClient:
     def tap(self, port: str, *, since_start: bool = False) -> int:
         """A socket with raw records of the frames at a port, which the caller must close.
 
-        `since_start`: also those frames before that were kept.
+        `since_start`: also the earlier frames that were kept.
         """
         near, far = socket.socketpair()
         with near, far:

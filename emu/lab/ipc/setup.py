@@ -1,4 +1,4 @@
-"""What the lab hands to its processes before they start, and how they say that they are ready."""
+"""The messages that set up a lab's processes, and their answers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from emu.subnet import Subnet
 
 @message
 class ShimReady:
-    """The shim waits for `Start`. In an interactive lab its counters come as an open file."""
+    """The shim waits for `Start`. In an interactive lab its counters are an open file."""
 
     counters: Layout | None = None
 
 
 @message
 class SetUpShim(Query[ShimReady]):
-    """All switches and cables.
+    """Set up all switches and cables.
 
     Open files, in this order: with `rerouted` the channel to the lab's routing thread; with marker
     `ebpf` the maps of queue depths and of marking curves.
@@ -27,7 +27,7 @@ class SetUpShim(Query[ShimReady]):
     spec: str
     slowdown: float
     interactive: bool
-    """Users may look at the fabric and set faults at any time; it has no fixed end."""
+    """Whether users may read counters and set faults at any time; the lab has no fixed end then."""
     plane: str
     """`ovs` or `shim`."""
     marker: MarkedBy
@@ -42,7 +42,7 @@ class SetUpShim(Query[ShimReady]):
 
 @message
 class ShimStopped:
-    """The answer to `Stop`. The observation comes as an open file."""
+    """The answer to `Stop`. The observation is an open file."""
 
     captures: dict[str, str]
     """Port -> file."""
@@ -50,7 +50,7 @@ class ShimStopped:
 
 @message
 class NicsReady:
-    """The NICs wait for `Start`. Three open files: both counters, and a channel for queries."""
+    """The NICs wait for `Start`. Open files: both counters, and a channel for queries."""
 
     hosts: Layout
     """A row for each host."""
@@ -60,27 +60,27 @@ class NicsReady:
 
 @message
 class SetUpNics(Query[NicsReady]):
-    """The NICs of all hosts. When their work is over they answer `Done`, with the observation as an
-    open file."""
+    """Set up the NICs of all hosts. When their work is over they send `Done`, with the observation
+    as an open file."""
 
     spec: str
     slowdown: float
     interactive: bool
-    """Faults of NICs come with `Start`, not from the spec."""
+    """Whether `Start` carries the faults of NICs instead of the spec."""
     hosts: dict[str, int]
     """Host -> a process in its network namespace."""
     subnet: Subnet | None
     ip: bool
     """Whether InfiniBand's hosts have an ib0, which their NICs serve."""
     idle: bool = False
-    """No workload: the NICs are there for IP alone, until they are dismissed."""
+    """No workload: the NICs only carry IP, until the lab ends the process."""
     starts: int = 0
-    """How many workloads there were before: packet sequence numbers go on after them."""
+    """The number of earlier workloads; packet sequence numbers continue after theirs."""
 
 
 @message
 class SetUpTcp(Query[Done]):
-    """The TCP flows of the spec. When they are over the process answers `StreamsDone`."""
+    """Set up the TCP flows of the spec. When they are over the process sends `StreamsDone`."""
 
     spec: str
     slowdown: float
@@ -90,7 +90,7 @@ class SetUpTcp(Query[Done]):
 
 @message
 class StreamsDone:
-    """What became of the TCP flows."""
+    """The records of the TCP flows."""
 
     flows: tuple[FlowRecord, ...] = ()
     notes: tuple[str, ...] = ()

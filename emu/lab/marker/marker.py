@@ -1,9 +1,9 @@
-"""The eBPF marker, from C file to running program; `mark.bpf.c` says what it does.
+"""The eBPF marker, from C file to running program; `mark.bpf.c` describes the marking.
 
     compile_marker ─▶ mark.bpf.o ─▶ Marker(ports) ─▶ attach_steps
 
-The shim maps the marker's `board` and writes every queue's depth there. It also maps its
-`curves`, which its faults change. `marks` counts the packets that were marked.
+The shim maps the marker's `board` into memory and writes the depth of every queue there. It also
+maps `curves`, which faults change. `marks` counts the marked packets.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CORE = Path(__file__).parents[2] / "core"
 _CURVE = _CORE / "switch/wred.h"
 SOURCES = (_SOURCE, _CURVE)
 OBJECT = _SOURCE.with_suffix(".o")
-"""The package's own, when it could be compiled as the package was built."""
+"""The compiled marker in the package, if it could be compiled when the package was built."""
 
 _PROGRAM = "mark"
 _WRED = struct.Struct("=IIIII")
@@ -46,7 +46,7 @@ class Wred:
     pmax_2_32: int
     """The probability at kmax, times 2^32 - 1."""
     seed: int
-    """Of the port's draws, 32 bits."""
+    """The seed of the port's random draws, 32 bits."""
     enabled: bool = True
 
 
@@ -56,7 +56,7 @@ class MarkedPort:
 
     interface: str
     index: int
-    """Its row on the depth board."""
+    """The port's row in the maps."""
     wred: tuple[Wred, ...]
     """One curve for each queue."""
     queue_of: tuple[int, ...] = tuple(range(PRIORITIES))
@@ -67,22 +67,23 @@ class Marker:
     """The marker, loaded and ready to be attached to its ports."""
 
     def __init__(self, program: Path, ports: Sequence[MarkedPort]) -> None:
-        """The calling thread is in the ports' namespace.
+        """Loads and configures the marker. The calling thread must be in the ports' namespace.
 
         Raises OSError if eBPF may not be loaded.
         """
         self._bpf = BpfObject(program)
         self._marks = self._bpf.map_fd("marks")
         self.board = self._bpf.map_fd("board")
-        """An open file to map: 8 32-bit depths in bytes, a queue each, for each port index."""
+        """A descriptor to map into memory: for each port index 8 queue depths in bytes, 32 bits
+        each."""
         self.curves = self._bpf.map_fd("curves")
-        """The same with a `struct wred_curves` (wred.h) for each port index."""
+        """A descriptor to map into memory: a `struct wred_curves` (wred.h) for each port index."""
         for port in ports:
             self._configure(port)
         self._interfaces = [port.interface for port in ports]
 
     def attach_steps(self, namespace: str) -> list[NetStep]:
-        """The steps that run the marker on all that leaves its ports."""
+        """The steps that run the marker on all packets that leave its ports."""
         program = self._bpf.program_fd(_PROGRAM)
         return [
             *(AttachClsact(namespace, one) for one in self._interfaces),
@@ -100,9 +101,9 @@ class Marker:
 
 
 def marker_program(scratch: Path) -> Path:
-    """The compiled marker: the package's own, or where it has none, one made in `scratch`.
+    """The compiled marker: the package's, or a new one in the folder `scratch`.
 
-    Raises HostError without a compiler.
+    Raises HostError if it cannot be compiled.
     """
     if OBJECT.exists():
         return OBJECT

@@ -1,4 +1,4 @@
-"""Who marks, and by which curves: from the spec to what eBPF or the kernel's RED is told."""
+"""Settings of the eBPF marker and of the kernel's RED, from the spec."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from topologies.seeds import draw_seed
 
 
 def plan_marker(spec: Spec, topology: Topology) -> AttachMarker | None:
-    """The eBPF marker that the spec asks for or leaves to us; None when it wants none."""
+    """The eBPF marker on all ports where the spec allows it; None if there are none."""
     ports = tuple(
         MarkedPort(
             port.interface,
@@ -27,7 +27,7 @@ def plan_marker(spec: Spec, topology: Topology) -> AttachMarker | None:
 
 
 def plan_red(spec: Spec, topology: Topology, slowdown: float) -> PlaceRed | None:
-    """The kernel's RED where the spec asks for it; None when it does not."""
+    """The kernel's RED on all ports where the spec names it; None if there are none."""
     ports = tuple(
         Red.nearest(
             port.interface,
@@ -44,7 +44,7 @@ def plan_red(spec: Spec, topology: Topology, slowdown: float) -> PlaceRed | None
 
 
 def insists_on_ebpf(spec: Spec, topology: Topology) -> bool:
-    """Whether the spec names eBPF as the marker of some switch, so nothing else will do."""
+    """Whether the spec names eBPF as the marker of some port, so that no other may replace it."""
     ecns = (_ecn(spec, port) for port in port_indexes(topology))
     return any(ecn is not None and ecn.marker == "ebpf" for ecn in ecns)
 

@@ -1,24 +1,24 @@
-"""The kernel's own RED as marker: the nearest that `tc` can set to a WRED curve.
+"""The kernel's RED as marker, with the settings of `tc` that are nearest to a WRED curve.
 
     Open vSwitch ─▶ tbf, at the port's rate ─▶ red, the queue ─▶ shim
 
-RED marks by the queue that it is itself. So the queue of a port stands in the kernel:
-a token bucket lets packets out to the shim at the rate at which the port sends them, and
-the shim, which has them on the cable at once, finds its own queue empty. Where it differs
-from the curve on the depth at this moment, which the other markers follow:
+RED marks by the depth of its own queue. So the queue of a port is in the kernel:
+a token bucket passes packets to the shim at the port's rate, and the shim, which sends them at
+once, has an empty queue. The other markers apply the curve to the present depth. RED differs:
 
 depth         RED takes a moving average, (1 - W) average + W depth, before the packet joins.
               The largest W that `tc` gives is 1/2, so that it lags by a packet or two.
               It wants burst >= min / avpkt for that, with equality: avpkt divides min.
 probability   RED counts packets since the last mark, and spaces marks evenly (Floyd): of a
-              probability p it marks 2p / (1 + p) of the packets. What is told is p / (2 - p),
-              which makes pmax right; half-way up the curve it is pmax / 20 too many at 20 %.
+              probability p it marks 2p / (1 + p) of the packets. Its parameter is set to
+              p / (2 - p), which is exact at pmax; half-way up a curve with pmax 20 % it marks
+              5 % more packets than the curve says.
 bytes         as for the others: whole frames, without FCS, preamble and gap. The bucket adds
               these 24 bytes.
 pauses        a port that is paused queues in the shim, whose queue RED does not see.
 priorities    one queue for all of a port.
 
-Packets that do not understand ECN are queued, never dropped (`nodrop`).
+Packets that are not ECN-capable are queued, never dropped (`nodrop`).
 
 These qdiscs are lines for `tc -batch` and not network steps: pyroute2 has no RED, and gives its
 token bucket no overhead.
@@ -36,18 +36,18 @@ _AVERAGE_PACKET = 4200
 _LARGEST_FRAME = 4300
 _GAP_BYTES = 24
 _LARGEST_PROBABILITY = 1 - 2**-20
-"""Times 2^32 it must fit into 32 bits."""
+"""The kernel stores it times 2^32 in 32 bits."""
 
 
 @dataclass(frozen=True)
 class Red:
-    """What `tc` is told of one port."""
+    """The parameters of `tc` for one port."""
 
     interface: str
     rate_bps: int
-    """Of its cable, on this machine's clock."""
+    """The rate of the port's cable in real time."""
     limit_bytes: int
-    """Above that packets are dropped."""
+    """The queue's limit; packets above it are dropped."""
     min_bytes: int
     max_bytes: int
     avpkt_bytes: int
@@ -65,8 +65,8 @@ class Red:
         rate_bps: int,
         limit_bytes: int,
     ) -> Red:
-        """The setting nearest to a curve; min is kmin but for less than a hundredth of a per cent
-        of a large one, and a byte at least.
+        """The setting nearest to a curve. `min_bytes` is at least 1, and differs from a large kmin
+        by less than 0.01 %.
         """
         burst = max(1, kmin_bytes // _AVERAGE_PACKET)
         avpkt_bytes = max(1, kmin_bytes // burst)
@@ -83,7 +83,7 @@ class Red:
         )
 
     def lines(self) -> tuple[str, str]:
-        """For `tc -batch`."""
+        """The lines for `tc -batch`."""
         return self.bucket("root handle 1:"), self.queue("parent 1:1 handle 10:")
 
     def bucket(self, place: str) -> str:

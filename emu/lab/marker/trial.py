@@ -1,7 +1,7 @@
-"""`python -m emu.lab.marker.trial`: whether the eBPF marker works here, by exit code.
+"""`python -m emu.lab.marker.trial`: tries the eBPF marker; exits with 0 if it works.
 
-Compiles it, loads it and puts it on the loopback interface; run in a scratch
-network namespace.
+It compiles and loads the marker and attaches it to the loopback interface of a scratch network
+namespace.
 """
 
 from __future__ import annotations

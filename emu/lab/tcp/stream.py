@@ -1,10 +1,10 @@
-"""One TCP flow between two hosts: a connection of their kernels, both ends of it in one process.
+"""One TCP flow between two hosts: a connection of their kernels, with both ends in this process.
 
     connect ─▶ writable: send, send ... shut down
     accept  ─▶ readable: compare, compare ... end
 
-What is sent is cut from one block of random bytes, which begins anew at its end, from
-another place for each stream. So the receiver knows what must come, and compares it.
+The data is cut from one cyclic block of random bytes, from a different offset for each stream. So
+the receiver knows the expected bytes and compares them.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _TOTAL_RETRANS = struct.Struct("@100xI")  # in struct tcp_info of linux/tcp.h
 
 
 class Block:
-    """The bytes that streams are cut from."""
+    """The cyclic block of bytes that streams are cut from."""
 
     def __init__(self, random: Random) -> None:
         once = random.randbytes(_BLOCK)
         self._bytes = once + once[:CHUNK]
 
     def cut(self, at: int, size: int) -> bytes:
-        """`size` bytes, a chunk at most, from the place `at` on."""
+        """`size` bytes from offset `at` on; at most `CHUNK` bytes."""
         begin = at % _BLOCK
         return self._bytes[begin : begin + size]
 
 
 class Stream:
-    """A flow's bytes on their way. Its sockets do not block; times are emulated nanoseconds."""
+    """The transfer of a flow's bytes. Sockets do not block; times are emulated nanoseconds."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Stream:
     ) -> None:
         self.start_ns = start_ns
         self.over = False
-        """All is there, or nothing more will be."""
+        """Whether all bytes have arrived or the connection has failed."""
         self._flow = flow
         self.size_bytes = size_bytes
         self._block = block
@@ -64,20 +64,20 @@ class Stream:
         self._end_ns: int | None = None
 
     def begin(self, selector: BaseSelector) -> None:
-        """Asks for the connection."""
+        """Starts to connect."""
         selector.register(self._listener, EVENT_READ, self.accept)
         selector.register(self._sender, EVENT_WRITE, self.send)
         self._sender.connect_ex(self._listener.getsockname())
 
     def accept(self, selector: BaseSelector, now_ns: int) -> None:
-        """The connection is there."""
+        """Accepts the connection."""
         selector.unregister(self._listener)
         receiver, _ = self._listener.accept()
         receiver.setblocking(False)
-        selector.register(receiver, EVENT_READ, lambda *told: self.receive(receiver, *told))
+        selector.register(receiver, EVENT_READ, lambda *event: self.receive(receiver, *event))
 
     def send(self, selector: BaseSelector, now_ns: int) -> None:
-        """There is room for more, or the connection has failed."""
+        """Sends a chunk, when the socket has room or the connection has failed."""
         left = self.size_bytes - self._sent
         chunk = self._block.cut(self._cut_at + self._sent, min(left, CHUNK))
         try:
@@ -91,15 +91,15 @@ class Stream:
             selector.unregister(self._sender)
 
     def receive(self, receiver: socket.socket, selector: BaseSelector, now_ns: int) -> None:
-        """Something has come, or the connection has failed."""
+        """Receives a chunk and compares it, when one has arrived or the connection has failed."""
         try:
-            came = receiver.recv(CHUNK)
+            chunk = receiver.recv(CHUNK)
         except OSError:
-            came = b""
-        if not came or came != self._block.cut(self._cut_at + self.received, len(came)):
+            chunk = b""
+        if not chunk or chunk != self._block.cut(self._cut_at + self.received, len(chunk)):
             self._give_up(selector, receiver)
             return
-        self.received += len(came)
+        self.received += len(chunk)
         if self.received == self.size_bytes:
             self._end_ns, self.over = now_ns, True
             selector.unregister(receiver)
@@ -109,7 +109,7 @@ class Stream:
         selector.unregister(failed)
 
     def record(self, now_ns: int) -> FlowRecord:
-        """What became of it so far."""
+        """The flow's record up to now."""
         return FlowRecord(
             name=self._flow.name,
             traffic=self._flow.traffic,
@@ -126,7 +126,7 @@ class Stream:
         )
 
     def _retransmitted(self) -> int:
-        """Segments, as the sender's kernel counts them; 0 where there is no connection any more."""
+        """Retransmitted segments, from the sender's kernel; 0 if the connection is closed."""
         with suppress(OSError):
             info = self._sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TOTAL_RETRANS.size)
             (segments,) = _TOTAL_RETRANS.unpack(info)

@@ -1,13 +1,12 @@
-"""TCP between the hosts of a lab, as a baseline for RDMA over the same cables.
+"""TCP flows between the hosts of a lab, as a baseline for RDMA over the same cables.
 
     sender ── kernel of h1 ── h1-eth0, or ib0 ══ fabric ══ kernel of h2 ── receiver
 
 All senders and receivers are in this process; only their sockets are in the hosts'
-namespaces. Congestion control is CUBIC, Linux's default, where the kernel has it.
+namespaces. Congestion control is CUBIC, Linux's default, if the kernel has it.
 
-The kernels' clocks are real. In a lab that is 1000 times slower the least
-retransmission timeout, 200 ms, is 200 us of the fabric's time: TCP gets over
-a loss sooner than it would on the real fabric, and reports say so.
+The kernels' clocks are real. At slowdown 1000 the minimum retransmission timeout of 200 ms is
+200 us of emulated time: TCP recovers from a loss sooner than on a real fabric. A note reports this.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ _NAME_BYTES = 16
 _RTO_MIN_NS = 200_000_000
 """Linux's TCP_RTO_MIN."""
 _STEP = 4099
-"""From where one stream is cut out of the block to where the next is."""
+"""The distance of the streams' offsets in the block, in bytes."""
 _SECONDS_BETWEEN_PROGRESS = 0.1
 
 
 @dataclass(frozen=True)
 class EmulatedClock:
-    """The fabric's time, from a moment of CLOCK_MONOTONIC on."""
+    """Emulated time. `zero_ns`: its zero, on CLOCK_MONOTONIC."""
 
     zero_ns: int
     slowdown: float
@@ -47,7 +46,7 @@ class EmulatedClock:
         return round((time.monotonic_ns() - self.zero_ns) / self.slowdown)
 
     def seconds_until(self, at_ns: int) -> float:
-        """Real seconds, none when it is past."""
+        """Real seconds until an emulated time; 0 if it has passed."""
         return max(0.0, (at_ns - self.now_ns()) * self.slowdown / 1e9)
 
 
@@ -76,10 +75,10 @@ class Streams:
     def run(
         self, clock: EmulatedClock, on_progress: Callable[[RunProgress], None]
     ) -> list[FlowRecord]:
-        """Returns when all bytes are there, or at the spec's time limit."""
+        """Carries out all flows. Returns when all are over, or at the spec's time limit."""
         limit_ns = self._spec.time_limit_ps // 1000
         waiting = sorted(self._streams, key=lambda stream: stream.start_ns)
-        tell_at = time.monotonic()
+        report_at = time.monotonic()
         with DefaultSelector() as selector:
             while clock.now_ns() < limit_ns and not all(one.over for one in self._streams):
                 while waiting and waiting[0].start_ns <= clock.now_ns():
@@ -88,8 +87,8 @@ class Streams:
                 wait_s = min(clock.seconds_until(next_ns), _SECONDS_BETWEEN_PROGRESS)
                 for key, _ in selector.select(wait_s):
                     key.data(selector, clock.now_ns())
-                if time.monotonic() >= tell_at:
-                    tell_at = time.monotonic() + _SECONDS_BETWEEN_PROGRESS
+                if time.monotonic() >= report_at:
+                    report_at = time.monotonic() + _SECONDS_BETWEEN_PROGRESS
                     on_progress(self._progress(clock.now_ns()))
         now_ns = clock.now_ns()
         return [stream.record(now_ns) for stream in self._streams]
@@ -104,11 +103,11 @@ class Streams:
         )
 
     def note(self, slowdown: float) -> str:
-        """What a reader of the results should know."""
+        """A note for the reader of the results."""
         return (
-            f"TCP is this kernel's, with {self._congestion_control}, and its timers run in real "
-            f"time: its least retransmission timeout, {format_time_ns(_RTO_MIN_NS)}, is "
-            f"{format_time_ns(round(_RTO_MIN_NS / slowdown))} here"
+            f"TCP flows use this kernel's TCP, with {self._congestion_control}; its timers run in "
+            f"real time: its minimum retransmission timeout, {format_time_ns(_RTO_MIN_NS)}, "
+            f"is {format_time_ns(round(_RTO_MIN_NS / slowdown))} of emulated time"
         )
 
     def _socket(self, host: str, priority: int | None) -> socket.socket:

@@ -14,7 +14,7 @@ from emu.spec.scenario import spec_from_json
 
 
 def job(channel: Channel) -> None:
-    """From the set-up to the end of the last stream."""
+    """Sets up the TCP flows and carries them out."""
     channel.send(Ready(os.getpid()))
     setup = channel.expect(SetUpTcp)
     streams = Streams(spec_from_json(setup.spec), setup.hosts)
