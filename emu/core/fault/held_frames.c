@@ -40,6 +40,36 @@ void holding_fault_hold(struct fault *fault, struct frame *frame, picoseconds un
         timer_set(fault->port->clock, &holding->next_due, until);
 }
 
+static uint32_t blocks_held(const struct frame_list *held, uint8_t tc)
+{
+    uint32_t blocks = 0;
+    for (const struct frame *frame = held->first; frame; frame = frame->next)
+        if (frame->tc == tc)
+            blocks += credit_blocks(frame->length);
+    return blocks;
+}
+
+/* A credit update says how much its sender has sent. Packets that are held are subtracted, because
+ * the update overtakes them: its receiver would advertise more credit than it has room. */
+static void leave_out_held(const struct holding_fault *holding, const struct frame *frame)
+{
+    struct flow_control update;
+    uint8_t *message = port_credit_update(holding->line.fault.port, frame);
+    if (!message || !flow_control_parse(&update, message, FLOW_CONTROL_BYTES))
+        return;
+    uint32_t passed = update.fctbs - blocks_held(&holding->held, update.vl);
+    update.fctbs = (uint16_t)(passed % CREDIT_MODULUS);
+    flow_control_build(&update, message);
+}
+
+void holding_fault_overtake(struct fault *fault, struct frame *frame, picoseconds now)
+{
+    const struct holding_fault *holding = holding_fault_of(fault);
+    if (holding->held.first)
+        leave_out_held(holding, frame);
+    line_fault_pass(fault, frame, now);
+}
+
 void holding_fault_lose(struct fault *fault)
 {
     struct holding_fault *holding = holding_fault_of(fault);

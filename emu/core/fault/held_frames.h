@@ -22,6 +22,8 @@ void holding_fault_clear(struct fault *fault, picoseconds now);
 /* `until` is not before any held frame's. */
 void holding_fault_hold(struct fault *fault, struct frame *frame, picoseconds until,
                         picoseconds now);
+/* Sends a frame on before those that are held. */
+void holding_fault_overtake(struct fault *fault, struct frame *frame, picoseconds now);
 /* The kind's link_lost: what is held is on the cable, and is lost with the link. */
 void holding_fault_lose(struct fault *fault);
 

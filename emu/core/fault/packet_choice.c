@@ -66,5 +66,5 @@ bool choice_takes_packet(struct packet_choice *choice, struct fault *fault,
 bool choice_takes_update(struct packet_choice *choice, struct fault *fault,
                          const struct frame *frame)
 {
-    return fault->active && frame->kind == FRAME_IB_LINK && takes(choice, fault, frame);
+    return fault->active && port_credit_update(fault->port, frame) && takes(choice, fault, frame);
 }

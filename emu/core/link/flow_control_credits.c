@@ -67,8 +67,7 @@ static void sent(struct port *port, const struct frame *frame, picoseconds now)
 static void arrived(struct port *port, const struct frame *frame, picoseconds now)
 {
     struct flow_control packet;
-    const uint8_t *message =
-        port_framing(port)->control_message(frame, CONTROL_CREDITS, FLOW_CONTROL_BYTES);
+    const uint8_t *message = port_credit_update(port, frame);
     if (frame->corrupt || !message || !flow_control_parse(&packet, message, FLOW_CONTROL_BYTES)) {
         port->counters.rx_flow_control_errors++;
         return;

@@ -45,8 +45,8 @@ struct link_framing_ops {
     struct frame *(*control_frame)(const struct port *port, enum control_opcode opcode,
                                    uint32_t message_bytes, uint8_t **message);
     /* The message in a frame; NULL when its opcode or its length differs. */
-    const uint8_t *(*control_message)(const struct frame *frame, enum control_opcode opcode,
-                                      uint32_t message_bytes);
+    uint8_t *(*control_message)(const struct frame *frame, enum control_opcode opcode,
+                                uint32_t message_bytes);
 };
 
 extern const struct link_framing_ops link_framing_ethernet, link_framing_infiniband;

@@ -70,8 +70,8 @@ static struct frame *control_frame(const struct port *port, enum control_opcode 
     return frame;
 }
 
-static const uint8_t *control_message(const struct frame *frame, enum control_opcode opcode,
-                                      uint32_t message_bytes)
+static uint8_t *control_message(const struct frame *frame, enum control_opcode opcode,
+                                uint32_t message_bytes)
 {
     bool is_there = frame->stored >= OFFSET_MESSAGE + message_bytes && is_mac_control(frame) &&
                     read16(frame->bytes + OFFSET_OPCODE) == opcode;

@@ -36,11 +36,12 @@ static struct frame *control_frame(const struct port *port, enum control_opcode 
     return frame;
 }
 
-static const uint8_t *control_message(const struct frame *frame, enum control_opcode opcode,
-                                      uint32_t message_bytes)
+static uint8_t *control_message(const struct frame *frame, enum control_opcode opcode,
+                                uint32_t message_bytes)
 {
     (void)opcode;
-    return frame->stored == message_bytes ? frame->bytes : NULL;
+    bool is_there = frame->kind == FRAME_IB_LINK && frame->stored == message_bytes;
+    return is_there ? frame->bytes : NULL;
 }
 
 const struct link_framing_ops link_framing_infiniband = {

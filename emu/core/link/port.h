@@ -202,6 +202,12 @@ static inline const struct flow_control_ops *port_flow_control(const struct port
     return flow_controls[port->flow_control];
 }
 
+/* The message of a credit update, in the framing of the port's link; NULL: the frame is none. */
+static inline uint8_t *port_credit_update(const struct port *port, const struct frame *frame)
+{
+    return port_framing(port)->control_message(frame, CONTROL_CREDITS, FLOW_CONTROL_BYTES);
+}
+
 /* Set-up only. */
 void port_set_flow_control(struct port *port, enum flow_control_kind kind);
 
