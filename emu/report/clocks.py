@@ -94,7 +94,7 @@ class Seeds:
         yield self._each("last completion", "ns", lambda run: run.last_finish_ns)
         for name in self.runs[0].real.traffic:
             yield self._each(
-                f"{name}: last flow over", "ns", lambda run, n=name: last_finish_ns(run.traffic[n])
+                f"{name}: last completion", "ns", lambda run, n=name: last_finish_ns(run.traffic[n])
             )
 
     def _totals(self) -> Iterator[Difference]:
@@ -143,7 +143,7 @@ def _left_out(seeds: Seeds) -> str:
     if not late:
         return ""
     which = "" if len(seeds.runs) == 1 else f" with {late} of {len(seeds.runs)} seeds"
-    return f"{NOT_A_RESULT.text} the machine did not keep up{which}: left out"
+    return f"{NOT_A_RESULT.text} left out: the machine did not keep up{which}"
 
 
 def _row(found: Difference, several: bool) -> tuple[Cell, ...]:

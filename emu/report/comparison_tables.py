@@ -31,7 +31,7 @@ CellOf = Callable[[RunFacts], Cell]
 Count = Callable[[RunFacts], int]
 Fabrics = Callable[[FabricKind], bool]
 """Whether a kind of fabric has such a thing."""
-_NO_RESULT = f"{NOT_A_RESULT.text} the machine did not keep up: not a result"
+_NO_RESULT = f"{NOT_A_RESULT.text} means no result: the machine did not keep up"
 
 
 def comparison_table(runs: Sequence[RunFacts]) -> Table:
@@ -45,7 +45,7 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
     mixed = {*steps, *loads, *(name for name, _ in drives)}
     rows: list[tuple[str, CellOf]] = [
         ("all complete, bytes equal", _all_complete),
-        ("queue pairs that gave up", _count_row(_given_up, bad=True)),
+        ("failed queue pairs", _count_row(_given_up, bad=True)),
         ("dropped packets", _count_row(lambda run: run.drops, bad=True)),
         *(
             (what, _count_row(count, bad=True))
@@ -73,7 +73,7 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
     return Table(
         title="The same workload on each fabric"
         if len(alike(runs)) == 1
-        else "Side by side: not all have the same workload",
+        else "Side by side: the workloads differ",
         columns=(Column("", numeric=False), *(Column(run.name) for run in runs)),
         rows=tuple((Cell(label), *(cell(run) for run in runs)) for label, cell in rows),
         note=". ".join(filter(None, [_NO_RESULT if not conclusive else "", without_work(runs)])),
@@ -114,9 +114,9 @@ def _by_hosts(run: RunFacts) -> int:
 
 def _all_complete(run: RunFacts) -> Cell:
     if run.unfinished:
-        return Cell(f"{len(run.unfinished)} of {len(run.flows)} not", Tone.BAD)
+        return Cell(f"{len(run.unfinished)} of {len(run.flows)} unfinished", Tone.BAD)
     if run.spec.payload == "elided":
-        return Cell("yes, not compared")
+        return Cell("yes, bytes not compared")
     return Cell("yes", Tone.GOOD)
 
 
@@ -195,7 +195,7 @@ def _over_bound(run: RunFacts) -> Cell:
 def _traffic_rows(name: str, *, mixed: bool) -> Iterator[tuple[str, CellOf]]:
     """Rows of completion and goodput. Goodput is left out where it means nothing: for flows that
     carry commands beside data, that wait for computation, or that wait for their next message."""
-    yield f"{name}: last flow over", lambda run: _traffic_finish(run, name)
+    yield f"{name}: last completion", lambda run: _traffic_finish(run, name)
     if not mixed:
         yield f"{name}: median goodput", lambda run: _traffic_goodput(run, name)
 

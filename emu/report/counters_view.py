@@ -46,7 +46,7 @@ def _summed(names: list[str], by_name: Mapping[str, Counters]) -> Table:
         title=f"{len(by_name)} together",
         columns=(*columns, Column("at", numeric=False)),
         rows=tuple(rows),
-        note="The summary has them one by one.",
+        note="The summary lists each of them.",
     )
 
 

@@ -51,8 +51,8 @@ def credit_victims(run: RunFacts) -> Finding | None:
         f"{len(victims):,} of {counted(len(run.flows), 'flow')} waited for credit though more than "
         f"half of {whose} was free. {first.name} had {format_rate(rate_bps(run, first))}; "
         f"meanwhile {run.topology.port_name[root]} was {min(1 - room(run, first, root), 1):.0%} "
-        f"busy, and credits spread that over {_named(lane)}{_shared(run, victims, guilty)}: "
-        f"{counted(_behind(run, first), 'port')} waited for a fifth of that time or more"
+        f"busy, and the congestion spread over {_named(lane)}{_shared(run, victims, guilty)}: "
+        f"{counted(_behind(run, first), 'port')} waited for at least a fifth of that time"
     )
     apart = _lanes_apart(run, victims, guilty)
     return Finding(evidence, apart or credit_fixes.own_lane(run, _movable(victims, guilty)))

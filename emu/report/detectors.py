@@ -84,8 +84,9 @@ def deadlock(run: RunFacts) -> Finding | None:
     stuck = run.recording.deadlocks
     if not stuck or not run.unfinished:
         return None
-    circle = ", ".join(stuck[0].ports)
-    evidence = f"at {format_time_ns(stuck[0].found_ns)} nothing moved any more at {circle}"
+    ports = ", ".join(stuck[0].ports)
+    found_at = format_time_ns(stuck[0].found_ns)
+    evidence = f"at {found_at}, these ports were found waiting for each other: {ports}"
     switch = run.topology.port_named[stuck[0].ports[0]].node
     return Finding(evidence, fixes.watchdog(run, switch, looks=100))
 
@@ -94,11 +95,10 @@ def credit_deadlock(run: RunFacts) -> Finding | None:
     stuck = run.recording.deadlocks
     if not stuck or not run.unfinished:
         return None
-    circle = ", ".join(stuck[0].ports)
+    ports = ", ".join(stuck[0].ports)
     evidence = (
-        f"at {format_time_ns(stuck[0].found_ns)} nothing moved any more at {circle}: each waits "
-        f"for credit that the next would give; {len(run.unfinished)} of {len(run.flows)} flows "
-        "are unfinished"
+        f"at {format_time_ns(stuck[0].found_ns)}, these ports were found waiting for each other's "
+        f"credit: {ports}; {len(run.unfinished)} of {len(run.flows)} flows are unfinished"
     )
     switch = run.topology.port_named[stuck[0].ports[0]].node
     return Finding(evidence, fixes.loop_free_routes(run, switch))
@@ -144,24 +144,24 @@ def _meanwhile(run: RunFacts, first: FailedQueuePair) -> str:
     fault = blamed(run, first)
     if fault is not None:
         return (
-            f"the fault {fault.name} at {fault.place}, {lasts(fault)}, is on its way and lost "
+            f"the fault {fault.name} at {fault.place}, {lasts(fault)}, is on its path and lost "
             f"{counted(fault.packets_dropped, 'packet')}{_without_route(run)}"
         )
     lost, whose = _lost_beside(run, first)
     if lost:
-        return f"{counted(lost, 'packet')}{whose} {'was' if lost == 1 else 'were'} lost in all"
+        return f"{counted(lost, 'packet')}{whose} {'was' if lost == 1 else 'were'} lost in total"
     no_packet = f"no packet{whose} was lost"
     waited = run.port_waiting_ns.get(run.topology.port_name[run.topology.ports[first.src][0]], 0)
     if waited >= STANDING * max(first.at_ns, 1):
-        kind = "for want of credit" if run.uses_credits else "by pauses"
-        return f"{no_packet}, but {first.src} was held back {kind}, so answers came too late"
-    return f"{no_packet}: answers came later than that"
+        cause = "missing credit" if run.uses_credits else "pauses"
+        return f"{no_packet}, but {cause} held {first.src} back, so answers came too late"
+    return f"{no_packet}: answers took longer than that"
 
 
 def _without_route(run: RunFacts) -> str:
     """A clause about packets that switches dropped because they had no route."""
     count = _no_route(run)
-    return f"; switches dropped {count:,} more for want of a route" if count else ""
+    return f"; switches dropped {count:,} more because they had no route" if count else ""
 
 
 def _no_route(run: RunFacts) -> int:
@@ -208,7 +208,7 @@ def guarded_storm(run: RunFacts) -> Finding | None:
     (first, part, _), *others = guarded
     also = "".join(f", {host} for {part:.0%}" for host, part, _ in others)
     evidence = (
-        f"{first} paused its leaf for {part:.0%} of the time{also}, the watchdog took "
+        f"{first} paused its leaf for {part:.0%} of the time{also}; the watchdog took "
         f"{', '.join(ports)} out of PFC and dropped "
         f"{counted(run.total('drops_watchdog'), 'packet')}"
     )
@@ -228,9 +228,9 @@ def livelock(run: RunFacts) -> Finding | None:
     resent = run.total("retransmitted_packets")
     if not stuck or 2 * resent < run.total("packets"):
         return None
-    evidence = f"{resent:,} of {run.total('packets'):,} packets were sent again, for nothing"
-    askers = [flow.src for flow in stuck]  # of a READ, too, it is theirs what is sent again
-    return Finding(evidence, fixes.nics(run, askers, "recovery", "go-back-n"))
+    evidence = f"{resent:,} of {run.total('packets'):,} packets were sent again without progress"
+    requesters = [flow.src for flow in stuck]  # they also resend for a READ
+    return Finding(evidence, fixes.nics(run, requesters, "recovery", "go-back-n"))
 
 
 def reordering(run: RunFacts) -> Finding | None:
@@ -247,8 +247,8 @@ def reordering(run: RunFacts) -> Finding | None:
     early = sum(own.get("out_of_sequence", 0) for own in run.recording.hosts.values())
     losses = f"{lost:,} were lost" if lost else "none was lost"
     evidence = (
-        f"{early:,} packets came out of order{_by_routing(run)}, which {_recoveries(run)} takes "
-        f"for losses: {resent:,} of {sent:,} packets were sent again, though {losses}"
+        f"{early:,} packets arrived out of order{_by_routing(run)}, which {_recoveries(run)} "
+        f"treats as losses: {resent:,} of {sent:,} packets were sent again, though {losses}"
     )
     return Finding(evidence, fixes.any_order(run, going_back), is_local=lost > 0)
 
@@ -268,7 +268,7 @@ def _recoveries(run: RunFacts) -> str:
 def wrong_map(run: RunFacts) -> Finding | None:
     fault = _hitting(run, WrongMap)
     if fault is not None:
-        did = f"{counted(fault.hits, 'packet')} came in on the priorities of its map"
+        did = f"{counted(fault.hits, 'packet')} got a priority of its map"
         return _by_fault(run, fault, did)
     topology = run.topology
     for near, far in topology.peer.items():
@@ -285,7 +285,7 @@ def wrong_map(run: RunFacts) -> Finding | None:
                     f"{topology.port_name[near]} sent {counted(sent, 'packet')} of priority "
                     f"{priority}, "
                     f"and {far.node} received none of that priority; "
-                    f"{topology.port_name[odd.port]} maps them as most ports do not"
+                    f"the map of {topology.port_name[odd.port]} differs from that of most ports"
                     f"{_paused_in_vain(run)}"
                 )
                 return Finding(evidence, fixes.same_map(run, odd.port, odd.right))
@@ -305,8 +305,8 @@ def _paused_in_vain(run: RunFacts) -> str:
         return ""
     worst = max(lost, key=lambda port: lost[port])
     return (
-        f"; what it sends does not heed pauses for that priority: {run.topology.port_name[worst]} "
-        f"dropped {counted(lost[worst], 'packet')} for want of room"
+        f"; pauses for that priority do not stop them: {run.topology.port_name[worst]} "
+        f"dropped {counted(lost[worst], 'packet')} because no buffer space was left"
     )
 
 
@@ -325,7 +325,7 @@ def unseen_priority(run: RunFacts) -> Finding | None:
             if not sent or _count(run, leaf, f"rx_prio{priority}_packets"):
                 continue
             untagged = fixes.wants_tags(run, host)
-            why = ", which trusts PCP, and they have no VLAN tag" if untagged else ""
+            why = "; the port trusts PCP, and they have no VLAN tag" if untagged else ""
             evidence = (
                 f"{host} sent {counted(sent, 'packet')} of lossless priority {priority}, and "
                 f"{run.topology.port_name[leaf]} received none of that priority{why}"
@@ -337,7 +337,7 @@ def unseen_priority(run: RunFacts) -> Finding | None:
 def small_headroom(run: RunFacts) -> Finding | None:
     fault = _hitting(run, SmallHeadroom)
     if fault is not None:
-        did = f"{counted(fault.hits, 'packet')} of lossless priorities found no room"
+        did = f"{counted(fault.hits, 'packet')} of lossless priorities found no buffer space"
         return _by_fault(run, fault, did)
     for port in run.topology.switch_ports:
         pfc = run.spec.port(port).pfc
@@ -346,7 +346,7 @@ def small_headroom(run: RunFacts) -> Finding | None:
             if drops and not _pauses_in_vain(run, port, priority):
                 evidence = (
                     f"{run.topology.port_name[port]} dropped {counted(drops, 'packet')} of "
-                    + (f"lossless priority {priority} for want of room")
+                    f"lossless priority {priority} because no buffer space was left"
                 )
                 return Finding(evidence, fixes.headroom(run, port))
     return None
@@ -367,14 +367,14 @@ def early_timers(run: RunFacts) -> Finding | None:
     worst = max(early, key=lambda flow: flow.retransmitted_packets)
     code = run.spec.host(worst.src).nic.timeout
     again = counted(sum(flow.retransmitted_packets for flow in early), "packet")
-    whose = "its own" if len(early) == 1 else "theirs"
-    most = f", {worst.name} {worst.retransmitted_packets:,} of them" if len(early) > 1 else ""
+    whose = "its" if len(early) == 1 else "their"
+    most = f", {worst.retransmitted_packets:,} of them by {worst.name}" if len(early) > 1 else ""
     evidence = (
         f"{counted(len(early), 'flow') if most else worst.name} sent {again} again though none of "
-        f"{whose} was lost{most}: {worst.src}'s retransmission timer is "
+        f"{whose} packets was lost{most}: {worst.src}'s retransmission timer is "
         f"{format_time_ns(ack_timeout_ps(code) / PS_PER_NS)} "
-        f"({dotted(for_host(run.spec, worst.src, 'nic', 'timeout'))}: {code}), and answers came "
-        "later than that"
+        f"({dotted(for_host(run.spec, worst.src, 'nic', 'timeout'))}: {code}), and answers took "
+        "longer than that"
     )
     return Finding(evidence, fixes.longer_timeout(run, early))
 
@@ -388,7 +388,7 @@ def lost_by_fault(run: RunFacts) -> Finding | None:
     more = sum(fault.packets_dropped for fault in others)
     also = f"; {counted(len(others), 'more fault')} lost {more:,}" if others else ""
     dropped = run.drops - _no_route(run)
-    beside = f"; switches dropped {counted(dropped, 'packet')} beside" if dropped else ""
+    beside = f"; switches dropped {counted(dropped, 'packet')} for other reasons" if dropped else ""
     consequences = f"{_without_route(run)}{beside}{timer_waits(run)}"
     evidence = (
         f"the fault {worst.name} at {worst.place}, {lasts(worst)}, lost "
@@ -458,7 +458,7 @@ def ignored_cnps(run: RunFacts) -> Finding | None:
     return (
         None
         if fault is None
-        else _by_fault(run, fault, f"{counted(fault.hits, 'CNP')} changed nothing")
+        else _by_fault(run, fault, f"{counted(fault.hits, 'CNP')} did not reduce the rate")
     )
 
 
@@ -478,8 +478,8 @@ def victim(run: RunFacts) -> Finding | None:
         free = room(run, flow, receives)
         if free > 0.5 and not takes_none and not is_crowded_out(run, flow):
             evidence = (
-                f"{flow.name} had {format_rate(own_bps)} of {format_rate(fair_bps)} though "
-                f"{free:.0%} of {flow.bytes_to}'s cable were free"
+                f"{flow.name} had {format_rate(own_bps)} of its fair share of "
+                f"{format_rate(fair_bps)}, though {free:.0%} of {flow.bytes_to}'s cable was free"
             )
             return Finding(evidence, fixes.congestion_control(run))
     return None
@@ -516,8 +516,8 @@ def unfairness(run: RunFacts) -> Finding | None:
         uneven = together and any(rates) and (jain := _jain(rates)) < 0.9
         if uneven and any(_met_pauses(run, flow) for flow in flows):
             evidence = (
-                f"flows of {name} had {format_rate(min(rates))} to {format_rate(max(rates))}, a "
-                f"Jain index of {jain:.2f}, under "
+                f"flows of {name} had {format_rate(min(rates))} to {format_rate(max(rates))} "
+                f"(Jain index {jain:.2f}), with "
                 f"{counted(run.total('pause_frames'), 'pause frame')}"
             )
             return Finding(evidence, fixes.congestion_control(run))
@@ -542,22 +542,22 @@ def _hitting(run: RunFacts, kind: type[FaultKind]) -> FaultRecord | None:
 
 
 def _by_fault(run: RunFacts, fault: FaultRecord, did: str) -> Finding:
-    evidence = f"the fault {fault.name} at {fault.place} does it, {lasts(fault)}: {did}"
+    evidence = f"the fault {fault.name} at {fault.place} causes it, {lasts(fault)}: {did}"
     return Finding(evidence, fixes.without_fault(run, fault.name), by_fault=True)
 
 
 def _late_by_fault(run: RunFacts, name: str) -> str | None:
     """Where the fault raised Kmin above XOFF, as a clause; None when it did not."""
     spec = run.spec
-    told = zip(fault_names(spec.faults), spec.faults, strict=True)
-    what = next(fault.what for own, fault in told if own == name)
+    named = zip(fault_names(spec.faults), spec.faults, strict=True)
+    what = next(fault.what for own, fault in named if own == name)
     assert isinstance(what, WrongEcn)
     for port in what.ports(spec, run.topology):
-        said, xoff = spec.port(port), fixes.xoff_bytes(spec, port)
-        kmin = what.curve(said.ecn).kmin_bytes if said.ecn else 0
-        if said.pfc and kmin > xoff:
+        own, xoff = spec.port(port), fixes.xoff_bytes(spec, port)
+        kmin = what.curve(own.ecn).kmin_bytes if own.ecn else 0
+        if own.pfc and kmin > xoff:
             where = run.topology.port_name[port]
-            return f"Kmin is {format_size(kmin)} at {where} then, XOFF {said.pfc.xoff}"
+            return f"it raises Kmin at {where} to {format_size(kmin)}, and XOFF is {own.pfc.xoff}"
     return None
 
 
@@ -623,8 +623,8 @@ def _waits_for(run: RunFacts, host: str) -> bool:
 
 def _as_asked_for(run: RunFacts, host: str) -> str:
     """A clause that names the faults of the spec that cause the pauses; empty where none does."""
-    told = [f"{own.name}, {lasts(own)}" for own in _storms(run, host)]
-    return f", as the fault asks for ({'; '.join(told)})" if told else ""
+    storms = [f"{own.name} ({lasts(own)})" for own in _storms(run, host)]
+    return f", caused by the fault {' and '.join(storms)}" if storms else ""
 
 
 def _delays(run: RunFacts, host: str) -> bool:

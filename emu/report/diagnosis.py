@@ -51,184 +51,190 @@ class Pathology:
 
 PATHOLOGIES = (
     Pathology(
-        "queue pairs that gave up",
+        "failed queue pairs",
         detectors.gave_up,
         "local_ack_timeout_err grows at the sender, then req_cqe_error, and req_cqe_flush_error "
-        "for all that was posted behind; its rate in the plot ends, and a capture has the same "
-        "PSNs again, one time-out apart",
-        "A failed queue pair does not come back by itself: its program must make another. A longer "
-        "time-out outlives queues, pauses and outages; 14 (67 ms) is usual",
+        "for all requests posted later. The rate in the plot drops to zero, and a capture shows "
+        "the same PSNs again, one timeout apart",
+        "A failed queue pair does not recover by itself: its program must create another. A "
+        "longer timeout outlasts queues, pauses and outages; 14 (67 ms) is usual",
         fabrics=any_fabric,
     ),
     Pathology(
         "deadlock",
         detectors.credit_deadlock,
-        "PortXmitWait of the circle's ports grows all the time while their PortXmitData stands "
-        "still, their lines in the plot of waiting never end, and a capture there has credit "
-        "updates and nothing else",
-        "Routes without a circle of credit do not close one: up and down a tree (updn), or on "
-        "several lanes (dfsssp, lash)",
+        "PortXmitWait of the ports in the credit loop grows all the time while their PortXmitData "
+        "stands still. Their lines in the plot of waiting never end, and a capture there shows "
+        "only credit updates",
+        "Routes without a credit loop cannot deadlock: up and down a tree (updn), or on several "
+        "lanes (dfsssp, lash)",
         stops_everything=True,
         fabrics=credits,
     ),
     Pathology(
         "deadlock",
         detectors.deadlock,
-        "Ports of a circle hold each other paused: their tx_bytes stand still, their lines in the "
-        "plot of waiting never end, and a capture there has pause frames and nothing else",
-        "The watchdog drops what one of them holds, and the circle opens; routes without a circle "
-        "(up and down a Clos) do not close one",
+        "The ports of a cyclic buffer dependency hold each other paused: their tx_bytes stand "
+        "still, their lines in the plot of waiting never end, and a capture there shows only "
+        "pause frames",
+        "Routes without a cyclic buffer dependency (up and down a Clos) cannot deadlock. A "
+        "watchdog breaks the cycle, because it drops the packets that one of the ports holds",
         stops_everything=True,
     ),
     Pathology(
         "pause storm",
         detectors.pause_storm,
         "rx_prioN_pause_duration of the host's port grows without a transition to XON, queues "
-        "behind it stand, rates of strangers fall to nothing hop by hop, and a capture of its "
-        "cable has the same pause frame again and again",
-        "The watchdog takes the port out of PFC, so that its neighbours are let go",
+        "behind it do not drain, rates of other flows drop to zero hop by hop, and a capture of "
+        "its cable shows the same pause frame again and again",
+        "The watchdog takes the port out of PFC, which releases its neighbours",
         stops_everything=True,
     ),
     Pathology(
-        "pause storm that the watchdog ended",
+        "pause storm stopped by the watchdog",
         detectors.guarded_storm,
         "PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED grows at the host's port, and "
-        "PFC_WD_QUEUE_STATS_TX_DROPPED_PACKETS counts what the watchdog dropped there; rates of "
-        "strangers come back after the detection time",
-        "The fabric is safe, what is for that host is not: its NIC, driver or PCIe link must be "
-        "mended",
+        "PFC_WD_QUEUE_STATS_TX_DROPPED_PACKETS counts the packets that the watchdog dropped "
+        "there. Rates of other flows recover after the detection time",
+        "The fabric is protected, but packets to that host are dropped: repair its NIC, driver or "
+        "PCIe link",
         stops_everything=True,
     ),
     Pathology(
         "slow receiver",
         detectors.slow_receiver,
         "A host pauses its leaf in short turns (many rx_prioN_pause_transition), the queue to it "
-        "is never empty though its cable is not full, and a capture there alternates XOFF and XON",
-        "The host itself must become faster; congestion control at least makes its senders as "
-        "slow as it is, so that nobody else waits behind them",
+        "is never empty although its cable is not full, and a capture there alternates XOFF and "
+        "XON",
+        "The host itself must become faster. Congestion control at least slows its senders down "
+        "to its rate, so that other flows do not wait behind them",
         stops_everything=True,
     ),
     Pathology(
         "go-back-0 livelock",
         detectors.livelock,
-        "tx_wire_bytes grow at the rate of the link while the plot of rates stays at nothing; in "
-        "a capture PSNs go back to the first of the message after every NAK",
-        "A NIC that goes back to what was lost, and not to where the message began, gets through",
+        "tx_wire_bytes grow at the rate of the link while rates in the plot stay at zero. In a "
+        "capture, PSNs go back to the first PSN of the message after every NAK",
+        "Go-back-N resumes at the lost packet and not at the start of the message, so messages "
+        "get through",
     ),
     Pathology(
         "reordering taken for loss",
         detectors.reordering,
         "out_of_sequence and duplicate_request grow at the receivers, packet_seq_err and "
-        "retransmitted_packets at the senders, and no port drops; a capture has NAKs for PSNs that "
-        "come a moment later",
-        "A NIC that keeps what comes out of order, and waits before it asks for what is missing, "
-        "sends nothing twice; or routing that keeps a flow on one path",
+        "retransmitted_packets at the senders, and no port drops. A capture shows NAKs for PSNs "
+        "that arrive a moment later",
+        "Routing that keeps a flow on one path avoids it. So does a NIC that accepts packets out "
+        "of order, and waits before it requests missing ones",
         stops_everything=True,
         fabrics=any_fabric,
     ),
     Pathology(
         "priority map differs at a hop",
         detectors.wrong_map,
-        "What one switch sends by a priority, the next receives by another "
-        "(tx_prioN_packets against rx_prioN_packets of one cable), so it is paused or dropped as "
-        "what it is not; a capture shows the same DSCP on both sides",
-        "All hops must map DSCPs alike",
+        "A switch sends packets on one priority, and the next switch receives them on another "
+        "(tx_prioN_packets against rx_prioN_packets of one cable), so that pauses and buffers of "
+        "the wrong priority apply. A capture shows the same DSCP on both sides",
+        "All hops must map DSCPs to the same priorities",
     ),
     Pathology(
-        "priority that a switch does not see",
+        "priority mismatch between NIC and switch",
         detectors.unseen_priority,
-        "A NIC sends by a lossless priority and its switch receives by another (tx_prioN_packets "
-        "of the host against rx_prioN_packets of its switch), so pauses stop what does not wait; a "
-        "capture shows the field that the switch trusts: DSCP, PCP, or no VLAN tag",
-        "What a NIC calls a priority its switch must call the same: where it trusts PCP, by a tag",
+        "A NIC sends on a lossless priority, and its switch receives on another (tx_prioN_packets "
+        "of the host against rx_prioN_packets of its switch), so that pauses do not stop these "
+        "packets. A capture shows the field that the switch trusts: DSCP, PCP, or no VLAN tag",
+        "NIC and switch must use the same priority for a packet. Where the switch trusts PCP, "
+        "packets need a VLAN tag",
     ),
     Pathology(
         "headroom too small",
         detectors.small_headroom,
-        "rx_prioN_buf_discard of a lossless priority, after a pause was sent; the plot of buffers "
-        "is cut off at the top, and a capture has a gap in the PSNs and a NAK",
-        "Headroom must hold what is on its way when the pause is sent",
+        "rx_prioN_buf_discard of a lossless priority grows after a pause was sent. The plot of "
+        "buffers is cut off at the top, and a capture shows a gap in the PSNs and a NAK",
+        "Headroom must hold all packets that are in flight when the pause is sent",
     ),
     Pathology(
         "loss by a fault",
         detectors.lost_by_fault,
-        "link_downed and link_down_discard of the ports of a lost link, rx_crc_errors behind a "
-        "damaged cable, retransmitted_packets and local_ack_timeout_err at the senders; a capture "
-        "behind the fault has a gap in the PSNs, and the same PSNs again one time-out later",
-        "The cable, plug or switch must be mended; a second way and a timer that fits the outage "
-        "keep short what it costs",
+        "link_downed and link_down_discard grow at the ports of a lost link, rx_crc_errors behind "
+        "a damaged cable, retransmitted_packets and local_ack_timeout_err at the senders. A "
+        "capture behind the fault shows a gap in the PSNs, and the same PSNs again one timeout "
+        "later",
+        "Repair the cable, plug or switch. A second path, and a timer that fits the outage, "
+        "reduce the damage",
         fabrics=any_fabric,
     ),
     Pathology(
         "loss",
         detectors.loss,
-        "tx_prioN_discards at the crowded port, retransmitted_packets and packet_seq_err at the "
-        "senders; the queue in the plot has a flat top, and a capture has NAKs",
-        "PFC on that priority stops senders instead",
+        "tx_prioN_discards grow at the congested port, retransmitted_packets and packet_seq_err "
+        "at the senders. The queue in the plot has a flat top, and a capture shows NAKs",
+        "PFC on that priority pauses senders instead of dropping packets",
     ),
     Pathology(
-        "retransmission timer that fires too early",
+        "premature retransmission timeout",
         detectors.early_timers,
-        "local_ack_timeout_err and retransmitted_packets grow at senders, and duplicate_request at "
-        "receivers, though no port drops what they send; a capture has the same PSNs again, and no "
-        "NAK before them",
+        "local_ack_timeout_err and retransmitted_packets grow at senders, and duplicate_request "
+        "at receivers, although no port drops their packets. A capture shows the same PSNs again, "
+        "and no NAK before them",
         "A timer must outlast queues and pauses; 14 (67 ms) is usual",
         fabrics=any_fabric,
     ),
     Pathology(
         "Kmin above XOFF",
         detectors.late_marks,
-        "Pause frames and not one CE of their priority: tx_prioN_pause grows, tx_prioN_ecn_marked "
-        "stays 0; in the plot the queue turns round below Kmin, and in a capture no packet of that "
-        "priority has CE",
-        "Marks must come before pauses, or congestion control never hears of congestion",
+        "There are pause frames, but no CE marks of their priority: tx_prioN_pause grows, "
+        "tx_prioN_ecn_marked stays 0. In the plot, the queue stops growing below Kmin, and in a "
+        "capture no packet of that priority has CE",
+        "Marks must come before pauses, so that congestion control can act first",
     ),
     Pathology(
-        "marks that nobody heeds",
+        "unanswered ECN marks",
         detectors.unheeded_marks,
-        "tx_prioN_ecn_marked and np_ecn_marked_roce_packets grow, np_cnp_sent stays 0 and rates in "
-        "the plot do not fall; a capture has CE and no CNP",
-        "NICs with DCQCN answer marks by CNPs, and slow down",
+        "tx_prioN_ecn_marked and np_ecn_marked_roce_packets grow, np_cnp_sent stays 0, and rates "
+        "in the plot do not fall. A capture shows CE and no CNP",
+        "NICs with DCQCN answer marks with CNPs, and senders slow down",
     ),
     Pathology(
-        "CNPs that are ignored",
+        "ignored CNPs",
         detectors.ignored_cnps,
-        "rp_cnp_ignored grows at a sender, and its rate in the plot stays at that of its link "
-        "while others give way; a capture of its cable has CNPs, and data no slower behind them",
+        "rp_cnp_ignored grows at a sender, and its rate in the plot stays at line rate while "
+        "other senders slow down. A capture of its cable shows CNPs, and data packets at the same "
+        "rate after them",
         "Every NIC that sends into a shared queue needs its reaction point",
     ),
     Pathology(
-        "rate that comes back too slowly",
+        "slow rate recovery",
         held_rates.held_by_control,
         "rp_cnp_handled (or rp_becn_received) stands still, queues in the plot are empty, cables "
-        "are idle, and a rate climbs in small steps; a capture has no CNP any more, and gaps "
+        "are idle, and a rate climbs in small steps. A capture shows no more CNPs, and gaps "
         "between packets",
-        "Rates must come back as fast as the links are: the steps of DCQCN's paper are small, for "
-        "links of 40 Gbit/s and less, and a long CCTI timer is for slow links",
+        "Rates must recover in proportion to the speed of the links: the steps in DCQCN's paper "
+        "are for links of 40 Gbit/s and less, and a long CCTI timer is for slow links",
         fabrics=any_fabric,
     ),
     Pathology(
         "victim of head-of-line blocking",
         detectors.victim,
-        "A host is paused (rx_prioN_pause_duration) though the receiver's cable has room; its rate "
-        "in the plot follows a congestion that it has no part in",
-        "Congestion control slows those down that fill the queue, and the pauses end",
+        "A host is paused (rx_prioN_pause_duration) although the receiver's cable has room. Its "
+        "rate in the plot follows a congestion that it does not cause",
+        "Congestion control slows down the senders that fill the queue, and the pauses end",
     ),
     Pathology(
-        "victims of congestion that spreads by credits",
+        "victims of congestion spreading",
         credit_victims,
-        "PortXmitWait of hosts and switches grows though the cables to their receivers have room; "
-        "rates in the plot follow a port that is full and has no part in their paths",
+        "PortXmitWait of hosts and switches grows although the cables to their receivers have "
+        "room. Rates in the plot follow a full port that is not on their paths",
         "On a service level with a virtual lane of its own, other traffic does not wait behind "
-        "what goes to that port; a congestion control table slows down those that fill it, if "
-        "they are marked more often than its index falls, and for long enough",
+        "packets to that port. A congestion control table slows down the senders to that port, if "
+        "they are marked more often than the table index falls, and for long enough",
         fabrics=credits,
     ),
     Pathology(
         "unfair shares",
         detectors.unfairness,
-        "PFC pauses ports, not flows: who has a port for itself gets most. Rates in the plot go in "
-        "steps by the number of flows behind a port, with pauses and without CNPs",
+        "PFC pauses ports, not flows: a flow that has a port for itself gets most. Rates in the "
+        "plot go in steps by the number of flows behind a port, with pauses and without CNPs",
         "Congestion control acts on flows",
     ),
 )
@@ -259,7 +265,7 @@ class Diagnosis:
 
     def _to_set(self, before: str = "") -> str:
         if not self.settings:
-            return ". No setting is known that would do more about it in this spec"
+            return ". No setting of this spec is known to help"
         return (
             before + ": " + " ".join(f"--set {shlex.quote(setting)}" for setting in self.settings)
         )

@@ -23,8 +23,9 @@ def fct_table(run: RunFacts) -> Table:
             *map(Column, ("mean", "50 %", "95 %", "99 %")),
         ),
         rows=tuple(row for slowdown in run.fct_slowdowns for row in _rows(run, slowdown)),
-        note="Completion time over that of the same message on idle cables and switches. It waits "
-        "for those before it on its queue pair, too; with more connections for fewer. "
+        note="Completion time divided by that of the same message on idle cables and switches. It "
+        "includes the wait for earlier messages of the queue pair, which more connections "
+        "shorten. "
         f"{DEFINITION}: n is messages less unfinished.",
     )
 

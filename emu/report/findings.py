@@ -67,7 +67,7 @@ def _unfinished(run: RunFacts) -> str:
     why = f": {counted(failed, 'queue pair')} gave up" if failed else ""
     if not failed and run.recording.deadlocks:
         first = run.recording.deadlocks[0]
-        why = f": at {format_time_ns(first.found_ns)}, ports waited for each other in a circle"
+        why = f": a deadlock was found at {format_time_ns(first.found_ns)}"
     left = f"{run.name} did not finish {count} of {counted(len(run.flows), 'flow')}"
     return f"{left}{why}{_all_there(run)}."
 
@@ -77,7 +77,7 @@ def _all_there(run: RunFacts) -> str:
     there = [flow for flow in run.unfinished if flow.delivered_bytes == flow.bytes]
     if not there or not _has_loss(run):
         return ""
-    whose = "all of its bytes" if len(run.unfinished) == 1 else f"of {len(there)} of them all bytes"
+    whose = "all of its bytes" if len(run.unfinished) == 1 else f"all bytes of {len(there)} of them"
     return f"; {whose} arrived, but not the last acknowledgement"
 
 
@@ -101,7 +101,7 @@ def _loss_of(run: RunFacts) -> str:
         f"lost {counted(run.dropped_by_faults, 'packet')} to faults"
         if run.dropped_by_faults
         else "",
-        f"found {counted(run.dropped_by_hosts, 'packet')} damaged or without room at hosts"
+        f"discarded {counted(run.dropped_by_hosts, 'packet')} at hosts (damaged, or no buffer)"
         if run.dropped_by_hosts
         else "",
         f"sent {run.total('retransmitted_packets'):,} again",
@@ -137,15 +137,15 @@ def _was_held_back(run: RunFacts) -> bool:
 
 def _back_pressure(run: RunFacts) -> str:
     waits = _waits(run)
-    ports = f"{counted(len(waits), 'port')} back, for {format_time_ns(sum(waits))}"
-    together = " together" if len(waits) > 1 else ""
-    return f"{run.name} held {ports}{together}, {_how(run)}."
+    ports = f"{counted(len(waits), 'port')} for {format_time_ns(sum(waits))}"
+    total = " in total" if len(waits) > 1 else ""
+    return f"In {run.name}, {_cause(run)} held back {ports}{total}."
 
 
-def _how(run: RunFacts) -> str:
+def _cause(run: RunFacts) -> str:
     if run.uses_credits:
-        return f"for want of credit ({run.total('credit_updates'):,} credit updates)"
-    return f"by {counted(run.total('pause_frames'), 'pause frame')}"
+        return f"missing credit ({counted(run.total('credit_updates'), 'credit update')})"
+    return counted(run.total("pause_frames"), "pause frame")
 
 
 @dataclass(frozen=True)
@@ -254,9 +254,9 @@ def _verdict(own: Ranking) -> str:
     yardstick, best = own.yardstick, own.best if own.ranked else ()
     names = listed([run.name for _, run in best])
     if not best:
-        return "no fabric came to an end"
+        return "no fabric finished"
     if len(own.ranked) == 1:
-        return f"{names} alone finished ({yardstick.by}: {yardstick.write(best[0][0])})"
+        return f"only {names} finished ({yardstick.by}: {yardstick.write(best[0][0])})"
     if len(best) == len(own.ranked):
         return f"{names} are alike by {yardstick.by}: {_span(own)}"
     others = [
@@ -280,7 +280,7 @@ def _left_out(own: Ranking) -> str:
     if not own.unfinished:
         return ""
     late = [
-        f"{run.name} ({run.unfinished_of(own.traffic)} of {counted(flows, 'flow')} left)"
+        f"{run.name} ({run.unfinished_of(own.traffic)} of {counted(flows, 'flow')} unfinished)"
         for run in own.unfinished
         for flows in [len(run.traffic[own.traffic])]
     ]
@@ -289,7 +289,7 @@ def _left_out(own: Ranking) -> str:
 
 def _sizes(own: Ranking) -> str:
     return "".join(
-        f"; of the {size.which} messages (up to {format_size(size.up_to_bytes)}) {size.run.name} "
+        f"; for the {size.which} messages (up to {format_size(size.up_to_bytes)}), {size.run.name} "
         f"was best: 50 % at most {size.p50:,.2f}, 99 % at most {size.p99:,.2f} "
         f"(n {size.finished:,})"
         for size in by_size(own)

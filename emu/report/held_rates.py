@@ -22,6 +22,7 @@ from emu.measure.binning import growth
 from emu.measure.recording import FlowRecord
 from emu.report import fixes
 from emu.report.detectors import STANDING, Finding
+from emu.report.phrases import counted
 from emu.report.run_view import RunFacts
 from emu.report.senders import there_and_back_ns
 from emu.spec.congestion_control.cct import Cct
@@ -59,13 +60,12 @@ def held_by_control(run: RunFacts) -> Finding | None:
     worst = max(held, key=lambda own: own.for_ns)
     cc = run.spec.host(worst.sender).nic.cc
     others = len(held) - 1
-    more = f"; so it was with {others} more flow{'s' if others > 1 else ''}" if others else ""
+    more = f"; the same holds for {counted(others, 'more flow')}" if others else ""
     evidence = (
         f"{worst.flow.name} had {format_rate(worst.rate_bps)} for {format_time_ns(worst.for_ns)}, "
-        f"though its path had {format_rate(worst.free_bps)} free, and no sample after "
-        f"{format_time_ns(worst.since_ns)} has a queue there that is deep enough to mark: "
-        f"{_how_slow(run, worst.sender)}"
-        f"{more}"
+        f"though its path had {format_rate(worst.free_bps)} free, and no queue there was deep "
+        f"enough to mark after {format_time_ns(worst.since_ns)}: "
+        f"{_how_slow(run, worst.sender)}{more}"
     )
     senders = dict.fromkeys(own.sender for own in held if run.spec.host(own.sender).nic.cc == cc)
     return Finding(evidence, _cure(run, list(senders), cc))
@@ -75,10 +75,10 @@ def _how_slow(run: RunFacts, sender: str) -> str:
     nic = run.spec.host(sender).nic
     if nic.cc == "cct":
         timer = format_time_ns(nic.parameters_of(Cct).ccti_timer * _CCTI_TIMER_NS)
-        return f"cc: cct leaves one entry of its table in {timer} (ccti_timer)"
+        return f"cc: cct lowers its table index by one per {timer} (ccti_timer)"
     dcqcn = nic.parameters_of(Dcqcn)
     rai, timer = write_rate(dcqcn.rai_bps), write_time(dcqcn.increase_timer_ps)
-    return f"cc: dcqcn adds {rai} (rai) in {timer} (increase_timer)"
+    return f"cc: dcqcn adds {rai} (rai) per {timer} (increase_timer)"
 
 
 def _cure(run: RunFacts, senders: list[str], cc: str) -> fixes.Settings:
@@ -100,6 +100,8 @@ def _shorter_timer(run: RunFacts, host: str) -> int:
 
 def _held(run: RunFacts) -> Iterator[_Held]:
     series, last_marks_ns = run.recording.series, _last_marks_ns(run)
+    if not len(series.time_ns):
+        return
     start, end = run.window_ns
     for flow in run.flows:
         sends_ns = _sends_ns(run, flow)

@@ -28,8 +28,8 @@ def ios_table(run: RunFacts) -> Table:
             *map(Column, ("I/Os", "unfinished", "IOPS", "bandwidth", *_TIMES)),
         ),
         rows=tuple(_row(run, figures) for figures in run.ios),
-        note="Times from the command to the response, fio's lat; IOPS and bandwidth over the time "
-        "from the first command to the last response.",
+        note="Times are from the command to the response (fio's lat); IOPS and bandwidth are over "
+        "the time from the first command to the last response.",
     )
 
 

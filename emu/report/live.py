@@ -98,7 +98,7 @@ def _watchdogs(spec: Spec, look: LabSnapshot, named: Collection[str]) -> Iterato
             yield (
                 f"PFC watchdog: {topology.peer[port].node} pauses {name} without a break in "
                 f"priority {numbers}; the watchdog "
-                f"{_taken_out(own) if acts else 'does nothing about it (action: alert)'}"
+                f"{_taken_out(own) if acts else 'only reports it (action: alert)'}"
             )
 
 

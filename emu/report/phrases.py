@@ -42,10 +42,10 @@ def fidelity(run: RunFacts) -> str:
     ]
     return (
         f"Fidelity {verdict}: 99 % of frames were at most"
-        f" {format_time_ns(measured.late_p99_ns)} late ({on_the_wall[0]} by the clock on the wall),"
-        f" budget {format_time_ns(measured.budget_ns)}"
-        f" (median {format_time_ns(measured.late_p50_ns)}, {on_the_wall[1]} on the wall;"
-        f" latest {format_time_ns(measured.late_max_ns)}, {on_the_wall[2]})."
+        f" {format_time_ns(measured.late_p99_ns)} late ({on_the_wall[0]} of wall-clock time);"
+        f" the budget is {format_time_ns(measured.budget_ns)}."
+        f" Median {format_time_ns(measured.late_p50_ns)} ({on_the_wall[1]}),"
+        f" latest {format_time_ns(measured.late_max_ns)} ({on_the_wall[2]})."
         f"{_forwarding(measured)}"
     )
 
@@ -54,7 +54,7 @@ def _forwarding(measured: Fidelity) -> str:
     if not measured.ovs_kept_max_ns:
         return ""
     return (
-        f" Open vSwitch had 99 % of them for at most {format_time_ns(measured.ovs_kept_p99_ns)}"
+        f" Open vSwitch held 99 % of frames for at most {format_time_ns(measured.ovs_kept_p99_ns)}"
         f" (longest {format_time_ns(measured.ovs_kept_max_ns)})."
     )
 
@@ -74,9 +74,9 @@ def processors(run: RunFacts) -> str:
 
 
 INCONCLUSIVE = (
-    "INCONCLUSIVE: the machine did not keep up, so what it measured is no result and is not shown."
+    "INCONCLUSIVE: the machine did not keep up, so its figures are not results and are not shown."
 )
-REMEDY = "Give the run a larger slowdown, or the machine less else to do."
+REMEDY = "Use a larger slowdown, or reduce the other load on this machine."
 
 
 def offered_and_finished(run: RunFacts) -> str:
@@ -94,7 +94,7 @@ def not_run(variants: Sequence[str]) -> list[str]:
     """A sentence that names the variants of a comparison without a result; none if all have one."""
     if not variants:
         return []
-    return [f"Stopped before the end: there is no result of {', '.join(variants)}."]
+    return [f"There is no result of {', '.join(variants)}, which was stopped or failed."]
 
 
 def against_the_bound(run: RunFacts) -> str:
@@ -113,8 +113,8 @@ def without_work(runs: Sequence[RunFacts]) -> str:
     if not any(run.recording.steps for run in runs):
         return ""
     return (
-        "The bound counts bytes on cables alone: not the work of a step, nor messages that wait "
-        "for it."
+        "The bound counts only bytes on cables. It leaves out the work of a step, and the wait of "
+        "messages for it."
     )
 
 

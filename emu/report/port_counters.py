@@ -79,7 +79,7 @@ def lines_of(places: Places, framing: Framing, *, explained: bool) -> Iterator[s
             line = f"  {name:<{widths[0]}}  {n:>{widths[1]},}"
             yield f"{line}  {_meaning(name, place, framing)}" if explained else line
         if not own:
-            yield "  nothing but zeros"
+            yield "  all counters are 0"
 
 
 def _meaning(name: str, place: str, framing: Framing) -> str:
@@ -102,7 +102,7 @@ def _wanted(topology: Topology, names: Sequence[str]) -> set[str]:
     known = [*all_ports, *ports, *topology.host]
     for name in names:
         if name not in known:
-            hint = did_you_mean(name, known) or f"; ports are called like {all_ports[0]}"
+            hint = did_you_mean(name, known) or f"; an example of a port is {all_ports[0]}"
             raise UsageError(f"there is no port, switch or host {name!r}{hint}")
     if not names:
         return {*all_ports, *topology.host}

@@ -23,8 +23,8 @@ from emu.spec.about import About
 _HEAD = """\
 # Results
 
-Made by {command}: every number below was measured, none was typed. Each line
-is a check in the spec's `verify:` section, so that `emu run` and `emu compare` say the same.
+{command} made this page: every number below was measured. Each line is a check
+in the spec's `verify:` section, so `emu run` and `emu compare` report the same.
 
 | id | result | expected | {clocks} | source |
 |---|---|---|{rules}|---|

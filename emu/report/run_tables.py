@@ -116,8 +116,8 @@ def jobs_table(run: RunFacts) -> Table:
             Column("wrong"),
         ),
         rows=tuple(_job_row(run, job) for job in run.recording.jobs),
-        note="algbw is size over time; busbw what a link carries, comparable with its rate however "
-        "many ranks there are. Wrong: values that are not the sums, or not those sent.",
+        note="algbw is size divided by time. busbw is comparable with the rate of a link for any "
+        "number of ranks. Wrong: the number of values that differ from the expected result.",
     )
 
 
@@ -200,7 +200,7 @@ def faults_table(run: RunFacts) -> Table:
         ),
         rows=tuple(_fault_row(run, fault) for fault in run.recording.faults),
         note="A hit is a packet that the fault did something to, a link that went down, or a "
-        "pause that was told.",
+        "pause that was sent.",
     )
 
 
@@ -228,7 +228,7 @@ def sweeps_table(run: RunFacts) -> Table:
             Column("OpenSM took"),
         ),
         rows=tuple(_sweep_row(run, sweep) for sweep in run.recording.sweeps),
-        note="What was sent to a lost link in the gap is among the faults' dropped packets.",
+        note="Packets sent to a lost link in the gap count as packets that the fault dropped.",
     )
 
 

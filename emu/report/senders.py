@@ -48,9 +48,9 @@ def _limits(run: RunFacts, entry: MessageEntry) -> Iterator[str]:
     plural = "s" if entry.outstanding > 1 else ""
     yield (
         f"The senders of {entry.name} are the limit, not the fabric: with {entry.outstanding}"
-        f" message{plural} of {write_size(entry.size_bytes)} on the way at a time, they use"
-        f" {share:.0%} of {host}'s {write_rate(_rate_bps(run, host))} cable at most, and wait for"
-        f" acknowledgements otherwise.{_cure(entry, share)}"
+        f" outstanding message{plural} of {write_size(entry.size_bytes)}, they use at most"
+        f" {share:.0%} of {host}'s {write_rate(_rate_bps(run, host))} cable, and wait for"
+        f" acknowledgements for the rest of the time.{_cure(entry, share)}"
     )
 
 
@@ -59,11 +59,11 @@ def _cure(entry: MessageEntry, share: float) -> str:
     all messages if there are fewer."""
     wanted = ceil(entry.outstanding / share) + 1
     if wanted <= entry.count:
-        return f" With outstanding: {wanted} they keep it busy."
+        return f" With outstanding: {wanted}, they would keep it busy."
     whole = share * entry.count / entry.outstanding
     if whole < BUSY:
-        return f" With all {entry.count} (outstanding: {entry.count}) they could use {whole:.0%}."
-    return f" With all {entry.count} (outstanding: {entry.count}) they keep it busy."
+        return f" With all {entry.count} (outstanding: {entry.count}), they could use {whole:.0%}."
+    return f" With all {entry.count} (outstanding: {entry.count}), they would keep it busy."
 
 
 def _shares(run: RunFacts, entry: MessageEntry) -> dict[tuple[str, bool], float]:

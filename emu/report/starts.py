@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from emu.report.phrases import listed
 from emu.report.run_view import RunFacts
 
-_KEEPS_A_WINDOW = "with a window of one BDP, which is what the path holds, and no more later"
+_KEEPS_A_WINDOW = "with a window of one bandwidth-delay product, which does not grow"
 
 
 def how_each_starts(runs: Sequence[RunFacts]) -> list[str]:

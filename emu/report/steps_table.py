@@ -20,8 +20,8 @@ def steps_table(run: RunFacts) -> Table:
             Column("sent for", numeric=False),
         ),
         rows=tuple(_row(run, step) for step in run.recording.steps),
-        note="Work alone: how long it would take if messages took no time. Exposed: what "
-        "communication added to that.",
+        note="Work alone: the time of a step if messages took no time. Exposed: the time that "
+        "communication adds.",
     )
 
 

@@ -45,10 +45,10 @@ def timer_waits(run: RunFacts) -> str:
     others = len(waits) - 1
     more = f" and {others:,} more flow{'s' if others > 1 else ''}" if others else ""
     return (
-        f"; {flow.name}{more} stood still until the retransmission timer or the end of the run, "
-        f"{format_time_ns(longest_ns)} at most: the timer is {format_time_ns(_timer_ns(code))} "
+        f"; {flow.name}{more} stood still until the retransmission timer fired or the run ended, "
+        f"for at most {format_time_ns(longest_ns)}: the timer is {format_time_ns(_timer_ns(code))} "
         f"({dotted(for_host(run.spec, flow.src, 'nic', 'timeout'))}: {code})"
-        f"{'' if sent_in_vain(run) else ', and a lower one waits less'}"
+        f"{'' if sent_in_vain(run) else '; a shorter timer would reduce the wait'}"
     )
 
 
@@ -72,7 +72,9 @@ def _waited_ns(run: RunFacts, flow: FlowRecord) -> int:
     series, timer_ns = run.recording.series, _timer_ns(run.spec.host(flow.src).nic.timeout)
     fired = run.recording.hosts.get(flow.src, {}).get("local_ack_timeout_err", 0)
     has_fired = bool(fired and flow.retransmitted_packets)
-    if flow.name not in run.sampled_flows or (flow.completed and not has_fired):
+    if not len(series.time_ns) or flow.name not in run.sampled_flows:
+        return 0
+    if flow.completed and not has_fired:
         return 0
     delivered = series.flow_bytes[:, run.sampled_flows[flow.name]]
     grew_ns = series.time_ns[1:][np.diff(delivered) > 0]

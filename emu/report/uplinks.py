@@ -56,9 +56,10 @@ def _sentences(run: RunFacts) -> list[str]:
         if waited >= MUCH:
             full = format_time_ns(waited * (end_ns - start_ns))
             return [
-                f"Equal ports did not carry alike: of the {found.of} of {found.switch} to the same"
-                f" hosts {found.port} sent {found.share:.0%}; for {full} it was full, and packets"
-                f" waited for it while none did for {found.emptiest}.{_remedy(run, found.switch)}"
+                f"Equal ports had unequal loads: of the {found.of} ports of {found.switch} to"
+                f" the same hosts, {found.port} sent {found.share:.0%}; for {full}, packets waited"
+                f" for its full cable while none waited for {found.emptiest}."
+                f"{_remedy(run, found.switch)}"
             ]
     return []
 
@@ -70,12 +71,12 @@ def _remedy(run: RunFacts, switch: str) -> str:
         return ""
     if run.uses_credits:
         return (
-            " switches.routing.kind adaptive or spray spreads what the subnet manager's tables put"
-            " together."
+            " switches.routing.kind adaptive or spray spreads flows that the subnet manager's"
+            " tables put on one port."
         )
     return (
-        " More queue pairs, or switches.routing.kind flowlet, adaptive or spray, spread what a"
-        " hash puts together."
+        " More queue pairs, or switches.routing.kind flowlet, adaptive or spray, spread flows"
+        " that a hash puts on one port."
     )
 
 

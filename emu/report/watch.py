@@ -180,6 +180,6 @@ def _traffic(traffic: TrafficState) -> str:
     if traffic.state == "running" and traffic.progress:
         done = traffic.progress
         return f"traffic {share_done(done):.0%}, {done.flows_done} of {done.flows_total} flows"
-    return {"none": "no traffic yet", "running": "traffic begins"}.get(
+    return {"none": "no traffic yet", "running": "traffic starts"}.get(
         traffic.state, f"traffic {traffic.state}"
     )

@@ -60,7 +60,8 @@ def how_they_differ(runs: Sequence[RunFacts]) -> list[str]:
         return []
     known = {run.name: loads(run) for run in runs}
     parts = [*_missing(known), *_other(known)]
-    return [f"Not all carry the same, and only those that do are ranked: {'; '.join(parts)}."]
+    differ = "The workloads differ, and only runs with the same workload are ranked"
+    return [f"{differ}: {'; '.join(parts)}."]
 
 
 def _entries(known: dict[str, dict[str, Load]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Fixes for victims of congestion that spreads by credits: each is applied as printed."""
+"""Fixes for victims of congestion spreading: each is applied as printed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import spec_from_text
 from emu.subnet.sm_sweeps import manage
 
-NAME = "victims of congestion that spreads by credits"
+NAME = "victims of congestion spreading"
 
 VICTIM = """
 fabric: ib

@@ -1,4 +1,4 @@
-"""Victims of congestion that spreads by credits: writes and reads, on their virtual lane."""
+"""Victims of congestion spreading: writes and reads, on their virtual lane."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from emu.spec.model import spec_from_text
 from tests.support.sick_fabrics import SICK, facts_of
 from tests.support.synthetic import record, run
 
-WRITES = SICK["victims of congestion that spreads by credits"]
+WRITES = SICK["victims of congestion spreading"]
 READS = WRITES.replace(
     "pattern: incast, from: [h3, h4, h6, h7, h8], to: h1, op: write",
     "pattern: outcast, from: h1, to: [h3, h4, h6, h7, h8], op: read",
@@ -119,4 +119,4 @@ def test_no_lane_is_named_if_path_records_set_the_levels() -> None:
     subnet = own.spec.subnet.model_copy(update={"engine": "dfsssp"})
     found = credit_victims(replace(own, spec=own.spec.model_copy(update={"subnet": subnet})))
     assert found
-    assert "credits spread that over virtual lanes: 1 port waited" in found.evidence
+    assert "the congestion spread over virtual lanes: 1 port waited" in found.evidence

@@ -35,7 +35,7 @@ faults: [{at: 100us, for: 500us, small-headroom: {switch: leaf1, headroom: 2KB}}
 switches: {pfc: {xoff: 96KB}, ecn: {kmin: 20KB, kmax: 80KB}}
 faults: [{name: late, at: 100us, wrong-ecn: {switch: leaf1, kmin: 900KB, kmax: 1MB}}]
 """,
-    "CNPs that are ignored": ONE_LEAF.replace("CC", "dcqcn-nvidia")
+    "ignored CNPs": ONE_LEAF.replace("CC", "dcqcn-nvidia")
     + """
 switches: {pfc: {xoff: 96KB}, ecn: {kmin: 20KB, kmax: 80KB}}
 faults: [{ignored-cnps: {host: h2}}, {at: 1999us, loss: {cable: "leaf1:h1", every: 9}}]
@@ -103,7 +103,7 @@ traffic: [{name: incast, pattern: incast, from: "all[1:]", to: h1, size: 2MB}]
 """,
     ),
     "priority that one port calls another": (
-        "priority that a switch does not see",
+        "priority mismatch between NIC and switch",
         TWO_LEAVES.replace("mtu: 1024", "mtu: 1024, vlan: 7")
         + """
 switches: {pfc: on, nodes: {leaf1: {ports: {h1: {classes: {trust: pcp, pcp: {3: 4}}}}}}}
@@ -111,7 +111,7 @@ traffic: [{name: flow, pattern: pair, from: h1, to: h5, size: 1MB}]
 """,
     ),
     "a congestion control table that is left too slowly": (
-        "rate that comes back too slowly",
+        "slow rate recovery",
         """
 fabric: ib
 topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 8}
@@ -211,7 +211,7 @@ time_limit: 60ms
 
 def test_open_loop_load_held_back_by_control_is_found(tmp_path: Path) -> None:
     """After the last message has begun, every unfinished flow has data to send."""
-    name = "rate that comes back too slowly"
+    name = "slow rate recovery"
     run = facts_of(LOADED, tmp_path)
     (told,) = (own for own in diagnoses(run) if own.pathology.name == name)
     assert told.found.evidence.startswith("load.h")
@@ -235,17 +235,17 @@ def test_loss_names_flows_that_waited_for_the_timer(limit: str, tmp_path: Path) 
 
 def test_a_sender_waiting_for_acks_is_not_held_back(tmp_path: Path) -> None:
     """Small messages one at a time leave the path as idle as a slow congestion control."""
-    slow = SICK["rate that comes back too slowly"]
+    slow = SICK["slow rate recovery"]
     waits = slow.replace("size: 16MB", "size: 256B, count: 2000")
     assert waits != slow
-    assert "rate that comes back too slowly" not in found_in(waits, tmp_path)
+    assert "slow rate recovery" not in found_in(waits, tmp_path)
 
 
 def test_marks_of_a_port_are_read_once_for_all_flows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The detector reads them twice at most: whether and when the port marked."""
-    name = "rate that comes back too slowly"
+    name = "slow rate recovery"
     run = facts_of(SICK[name], tmp_path)
     asked: Counter[Port] = Counter()
     of_port = held_rates._marks_above
@@ -266,14 +266,14 @@ def test_a_misconfiguration_hides_its_consequences(name: str, tmp_path: Path) ->
     (found,) = diagnoses(run)
     (guilty,) = (fault for fault in run.recording.faults if fault.kind != "loss")
     assert found.pathology.name == name
-    assert found.found.evidence.startswith(f"the fault {guilty.name} at {guilty.place} does it")
+    assert found.found.evidence.startswith(f"the fault {guilty.name} at {guilty.place} causes it")
     cured = facts_of(MISTUNED[name], tmp_path, found.settings)
     assert cured.recording.faults == tuple(f for f in run.recording.faults if f is not guilty)
     assert diagnoses(cured) == []
 
 
 def test_two_misconfigurations_are_both_named(tmp_path: Path) -> None:
-    names = ("headroom too small", "CNPs that are ignored")
+    names = ("headroom too small", "ignored CNPs")
     small, ignored = (MISTUNED[name].partition("faults: [")[2].partition("}}")[0] for name in names)
     two = MISTUNED[names[1]].partition("faults:")[0] + f"faults: [{small}}}}}, {ignored}}}}}]\n"
     assert list(found_in(two.replace("20KB", "200KB").replace("80KB", "800KB"), tmp_path)) == [
@@ -285,7 +285,7 @@ def test_total_loss_is_no_sign_of_wrong_priorities(tmp_path: Path) -> None:
     """A first cable that loses every packet is no evidence about priority maps."""
     lost = "faults: [{loss: {cable: 'h1:leaf1', probability: 100%}}]\n"
     told = found_in(f"{TWO_LEAVES}{ONE_FLOW}switches: {{pfc: on}}\n{lost}", tmp_path)
-    assert "priority that a switch does not see" not in told
+    assert "priority mismatch between NIC and switch" not in told
 
 
 @pytest.mark.parametrize("case", HARDER)
@@ -326,8 +326,8 @@ def test_a_global_pause_counts_once(tmp_path: Path) -> None:
     run = facts_of(sick, tmp_path)
     (storm,) = diagnoses(run)
     assert storm.found.evidence == (
-        "h1 paused its leaf for 95% of the time without a break, as the fault asks for "
-        "(pause-storm-1, from 100 us to the end)"
+        "h1 paused its leaf for 95% of the time without a break, caused by the fault "
+        "pause-storm-1 (from 100 us to the end)"
     )
 
 
@@ -357,7 +357,7 @@ def test_drops_after_ignored_pauses_are_no_small_headroom(tmp_path: Path) -> Non
     found = {own.pathology.name: own.found for own in diagnoses(run)}
     assert "headroom too small" not in found
     told = found["priority map differs at a hop"].evidence
-    assert "does not heed pauses for that priority: leaf1:spine1 dropped" in told
+    assert "pauses for that priority do not stop them: leaf1:spine1 dropped" in told
 
 
 def test_loss_names_the_worst_port_and_the_sum(tmp_path: Path) -> None:
@@ -396,7 +396,7 @@ def test_a_priority_map_is_corrected_at_its_place(where: str, tmp_path: Path) ->
 def test_every_pathology_has_a_case() -> None:
     """Three have tests of their own: they are cured by no setting, or
     not in a spec of this form."""
-    own = ("queue pairs that gave up", "pause storm that the watchdog ended", "loss by a fault")
+    own = ("failed queue pairs", "pause storm stopped by the watchdog", "loss by a fault")
     names = [pathology.name for pathology in PATHOLOGIES if pathology.name not in own]
     assert list(SICK) == list(dict.fromkeys(names))
 
@@ -415,7 +415,7 @@ def test_tcp_flows_are_diagnosed(name: str, tmp_path: Path) -> None:
     flows = tuple(replace(flow, op=TCP) for flow in run.flows)
     by_tcp = replace(run, recording=replace(run.recording, flows=flows))
     found = {own.pathology.name for own in diagnoses(by_tcp)}
-    assert "retransmission timer that fires too early" not in found
+    assert "premature retransmission timeout" not in found
 
 
 def test_storage_commands_are_no_victims(tmp_path: Path) -> None:
@@ -481,12 +481,12 @@ def test_a_queue_pair_that_gave_up_is_the_first_diagnosis(tmp_path: Path) -> Non
         "IBV_WC_RETRY_EXC_ERR",
     )
     first = diagnoses(run)[0]
-    assert first.pathology.name == "queue pairs that gave up"
+    assert first.pathology.name == "failed queue pairs"
     told = first.in_words()
     for words in (
         "1 queue pair went to the error state: incast.h2-h1 (h2 to h1)",
         "transport retry counter exceeded after 7 retries without progress (timeout: 4, 65.54 us)",
-        "the fault loss-1 at h2:leaf1, from 20 us to 1.02 ms, is on its way and lost",
+        "the fault loss-1 at h2:leaf1, from 20 us to 1.02 ms, is on its path and lost",
     ):
         assert words in told
     cured = facts_of(GIVING_UP, tmp_path, first.settings)
@@ -512,7 +512,7 @@ def test_a_permanent_link_cut_gets_no_longer_timeout(cable: str, tmp_path: Path)
     first = diagnoses(run)[0]
     lost = run.recording.faults[0].packets_dropped
     said = (
-        f"the fault link-down-1 at {cable}, from 10 us to the end, is on its way and lost {lost:,}"
+        f"the fault link-down-1 at {cable}, from 10 us to the end, is on its path and lost {lost:,}"
     )
     assert said in first.found.evidence
     assert first.settings == ()
@@ -570,11 +570,11 @@ def test_drops_without_a_route_are_reported_with_the_cut(tmp_path: Path) -> None
     run = facts_of(text, tmp_path)
     lost = sum(own.get("no_route", 0) for own in run.recording.ports.values())
     assert lost
-    said = f"; switches dropped {lost:,} more for want of a route"
+    said = f"; switches dropped {lost:,} more because they had no route"
     gave_up, by_fault = diagnoses(run)
     assert gave_up.found.evidence.endswith(said)
     assert said in by_fault.found.evidence
-    assert "beside" not in by_fault.found.evidence
+    assert "for other reasons" not in by_fault.found.evidence
 
 
 def test_switch_drops_beyond_a_faults_losses_suggest_pfc(tmp_path: Path) -> None:
@@ -596,7 +596,7 @@ def test_a_failed_queue_pair_is_no_victim(tmp_path: Path) -> None:
     failed = FailedQueuePair(victim, "h5", "h2", 1_000_000, "IBV_WC_RETRY_EXC_ERR")
     gone = replace(run, recording=replace(run.recording, failed_queue_pairs=(failed,)))
     names = [own.pathology.name for own in diagnoses(gone)]
-    assert names[0] == "queue pairs that gave up"
+    assert names[0] == "failed queue pairs"
     assert not any(name.startswith("victim") for name in names)
 
 
@@ -694,7 +694,7 @@ def test_reordering_is_not_reported_as_loss(switches: str, more: str, tmp_path: 
 
 def test_victims_of_credits_are_reported_with_the_root(tmp_path: Path) -> None:
     """On another lane the victim has more than four times the rate."""
-    text = SICK["victims of congestion that spreads by credits"]
+    text = SICK["victims of congestion spreading"]
     run = facts_of(text, tmp_path / "sick")
     (found,) = diagnoses(run)
     assert found.found.evidence.startswith("1 of 6 flows waited for credit")
@@ -756,10 +756,10 @@ def test_a_storm_that_ends_is_found_with_its_fault(
     assert not run.unfinished
     (storm,) = diagnoses(run)
     assert storm.pathology.name == "pause storm"
-    assert "as the fault asks for (pause-storm-1, from 20 us to" in storm.found.evidence
+    assert "caused by the fault pause-storm-1 (from 20 us to" in storm.found.evidence
     cured = facts_of(text, tmp_path / "cured", storm.settings)
     assert [one.pathology.name for one in diagnoses(cured)] == [
-        "pause storm that the watchdog ended"
+        "pause storm stopped by the watchdog"
     ]
 
 
@@ -803,7 +803,7 @@ def test_a_storm_that_the_watchdog_ended_needs_no_setting(tmp_path: Path) -> Non
     watchdog = "{detection: 100us, restoration: 100us, poll: 50us}"
     text = SICK["pause storm"].replace("{pfc: on}", f"{{pfc: on, watchdog: {watchdog}}}")
     found = found_in(text, tmp_path)
-    assert found["pause storm that the watchdog ended"] == []
+    assert found["pause storm stopped by the watchdog"] == []
     assert "victim of head-of-line blocking" not in found
 
 

@@ -45,7 +45,7 @@ def test_a_comparison_draws_fct_slowdown_over_sizes(run: RunFacts) -> None:
     for row in fct_table(run).rows[:-1]:
         assert row[1].text in chart.svg
     assert "load: FCT slowdown, 99 %" in page
-    assert "Completion times over those on idle paths" in page
+    assert "FCT slowdown by message size" in page
 
 
 def test_other_traffic_has_no_fct_slowdown() -> None:

@@ -106,11 +106,12 @@ def test_fabrics_with_less_traffic_are_not_ranked() -> None:
     _, pfc, dcqcn, ib = four_fabrics()
     runs = [pfc, dcqcn, without(ib, "victim")]
     first, *rest = findings(runs)
-    assert first == "Not all carry the same, and only those that do are ranked: ib has no victim."
+    differ = "The workloads differ, and only runs with the same workload are ranked"
+    assert first == f"{differ}: ib has no victim."
     advice = [sentence for sentence in rest if sentence.startswith("For traffic like")]
     assert len(advice) == 2
     assert not any("ib" in sentence for sentence in advice)
-    assert comparison_table(runs).title == "Side by side: not all have the same workload"
+    assert comparison_table(runs).title == "Side by side: the workloads differ"
     assert comparison_table([pfc, dcqcn]).title == "The same workload on each fabric"
 
 
@@ -123,8 +124,8 @@ def test_different_workload_sizes_are_reported() -> None:
     other = replace(dcqcn, recording=replace(dcqcn.recording, flows=small))
     first, *rest = findings([pfc, other])
     assert first == (
-        "Not all carry the same, and only those that do are ranked: victim is 1 MB among 2 hosts "
-        "in roce-pfc and 1 KB among 2 hosts in roce-dcqcn."
+        "The workloads differ, and only runs with the same workload are ranked: victim is 1 MB "
+        "among 2 hosts in roce-pfc and 1 KB among 2 hosts in roce-dcqcn."
     )
     assert not any(sentence.startswith(("For traffic like", "With ")) for sentence in rest)
 
@@ -178,7 +179,7 @@ def test_an_unfinished_fabric_is_named_and_not_ranked() -> None:
     first, *_, victim = findings([pfc, with_ends(dcqcn, {"victim": None}), ib])
     assert first == "roce-dcqcn did not finish 1 of 8 flows."
     assert victim.startswith("For traffic like victim, ib suits best by completion")
-    assert victim.endswith("; not finished: roce-dcqcn (1 of 1 flow left).")
+    assert victim.endswith("; not finished: roce-dcqcn (1 of 1 flow unfinished).")
 
 
 def test_a_flow_that_lacks_only_its_last_ack_is_noted() -> None:
@@ -193,7 +194,7 @@ def test_a_flow_that_lacks_only_its_last_ack_is_noted() -> None:
 
     told = "all of its bytes arrived, but not the last acknowledgement."
     assert left(first) == f"roce-lossy did not finish 1 of 8 flows; {told}"
-    told = "of 2 of them all bytes arrived, but not the last acknowledgement."
+    told = "all bytes of 2 of them arrived, but not the last acknowledgement."
     assert left(first, second) == f"roce-lossy did not finish 2 of 8 flows; {told}"
 
 
@@ -250,7 +251,7 @@ def test_a_bound_beside_a_step_excludes_compute_time() -> None:
     _, pfc, dcqcn, _ = four_fabrics()
     step = StepRecord("incast", 0, 600_000, 400_000, {"data": 7_000_000})
     trained = replace(pfc, recording=replace(pfc.recording, steps=(step,)))
-    told = "The bound counts bytes on cables alone: not the work of a step, nor messages"
+    told = "The bound counts only bytes on cables. It leaves out the work of a step"
     assert told in against_the_bound(trained)
     assert told in comparison_table([dcqcn, trained]).note
     assert comparison_table([pfc, dcqcn]).note == ""
@@ -317,9 +318,9 @@ def test_open_loop_load_is_ranked_by_fct_slowdown() -> None:
     (*_, advice) = findings([early, late])
     assert advice == (
         "For traffic like load, late suits best by FCT slowdown, 99 % of messages: 12.00; early "
-        "had 20.00, 1.67 times as much; of the smallest messages (up to 1 KB) early was best: 50 % "
-        "at most 9.00, 99 % at most 9.00 (n 10); of the largest messages (up to 1 MB) late was "
-        "best: 50 % at most 4.00, 99 % at most 4.00 (n 10)."
+        "had 20.00, 1.67 times as much; for the smallest messages (up to 1 KB), early was best: "
+        "50 % at most 9.00, 99 % at most 9.00 (n 10); for the largest messages (up to 1 MB), "
+        "late was best: 50 % at most 4.00, 99 % at most 4.00 (n 10)."
     )
 
 

@@ -104,7 +104,7 @@ def test_an_inconclusive_run_shows_no_numbers() -> None:
 def test_the_machines_activity_is_shown_over_time() -> None:
     """Runs on the real clock have these charts with any verdict, if there are data."""
     good = four_fabrics()[1]
-    told = ("longest in Open vSwitch", "frames lost by the machine", "Who had the processors")
+    told = ("longest in Open vSwitch", "frames lost by the machine", "Processor time by user")
     for fidelity in (good.recording.fidelity, INCONCLUSIVE):
         recording = replace(good.recording, fidelity=fidelity, machine=machine_series())
         page = Page(run_page(replace(good, recording=recording))).text
@@ -221,7 +221,7 @@ def test_diagnoses_come_first(several: bool) -> None:
     text = Page(
         comparison_page("two", [sick, four_fabrics()[1]]) if several else run_page(sick)
     ).text
-    first = text.index("Queue pairs that gave up: 1 queue pair went to the error state")
+    first = text.index("Failed queue pairs: 1 queue pair went to the error state")
     assert text.index("2 diagnoses") < first
     assert first < text.index("Checks")
     assert first < text.index("The fabric")
@@ -233,7 +233,7 @@ def test_the_picture_shows_drops_and_failed_queue_pairs() -> None:
     assert re.search(
         r'class="drops">.*leaf1:h1: .*312 packets dropped.*<text[^>]*>312</text>', page, re.S
     )
-    assert "h5: 1 of its queue pairs gave up" in page
+    assert "h5: 1 of its queue pairs failed" in page
     healthy = run_page(four_fabrics()[1])
     assert 'class="drops"' not in healthy
-    assert "gave up</title>" not in healthy
+    assert "failed</title>" not in healthy

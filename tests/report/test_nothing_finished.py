@@ -84,4 +84,4 @@ def test_pages_and_charts_need_no_statistic(run: RunFacts) -> None:
 def test_a_check_without_statistics_fails_with_the_reason(run: RunFacts) -> None:
     (check,) = run.checks
     assert check.passed is False
-    assert check.detail == "none of 6 reads was over"
+    assert check.detail == "none of 6 reads finished"

@@ -39,10 +39,10 @@ def test_one_small_message_at_a_time_limits_the_sender(tmp_path: Path) -> None:
     slow = run_of(ONE_AT_A_TIME, tmp_path)
     (sentence,) = limited_by_senders(slow)
     assert sentence.startswith(
-        "The senders of load are the limit, not the fabric: with 1 message of 16KB on the way"
+        "The senders of load are the limit, not the fabric: with 1 outstanding message of 16KB"
     )
-    found = re.search(r"they use (\d+)% of h\d's 100Gbit cable at most", sentence)
-    cure = re.search(r"With outstanding: (\d+) they keep it busy", sentence)
+    found = re.search(r"they use at most (\d+)% of h\d's 100Gbit cable", sentence)
+    cure = re.search(r"With outstanding: (\d+), they would keep it busy", sentence)
     assert found
     assert cure
     wire = (16_000 + 4 * 82 + 16) / 16_000
@@ -73,7 +73,7 @@ def test_suggested_outstanding_is_at_most_the_count(size: str, count: int, tmp_p
     entry = f"pattern: pair, from: h1, to: h5, size: {size}, count: {count}"
     slow = run_of(entry, tmp_path)
     (sentence,) = limited_by_senders(slow)
-    assert f"With all {count} (outstanding: {count}) they" in sentence
+    assert f"With all {count} (outstanding: {count}), they" in sentence
     fast = run_of(entry, tmp_path, f"traffic.0.outstanding={count}")
     assert goodput_bps(fast) > goodput_bps(slow)
 

@@ -191,9 +191,9 @@ def read_unfinished(text: str, table: Beside, said: Sequence[str]) -> None:
     found = re.match(r"(\w+) did not finish ([\d,]+) of ([\d,]+) flows?(.*)\.$", text)
     assert found
     name, left, of, why = found.groups()
-    assert table.cell("all complete, bytes equal", name) == f"{left} of {of} not"
+    assert table.cell("all complete, bytes equal", name) == f"{left} of {of} unfinished"
     gave_up = re.search(r": ([\d,]+) queue pairs? gave up", why)
-    told = table.count("queue pairs that gave up", name)
+    told = table.count("failed queue pairs", name)
     assert told == (number(gave_up[1]) if gave_up else 0)
 
 
@@ -207,7 +207,7 @@ def read_loss(text: str, table: Beside, said: Sequence[str]) -> None:
         name for name, run in table.runs.items() if run.conclusive
     )
     for name, _, clause in (one.partition(" ") for one in lossy):
-        patterns = (r"dropped ([\d,]+)", r"lost ([\d,]+)", r"found ([\d,]+)", r"sent ([\d,]+)")
+        patterns = (r"dropped ([\d,]+)", r"lost ([\d,]+)", r"discarded ([\d,]+)", r"sent ([\d,]+)")
         found = [re.search(pattern, clause) for pattern in patterns]
         counts = [number(one[1]) if one else 0 for one in found]
         assert any(counts[:3])
@@ -231,14 +231,12 @@ def read_refused(text: str, table: Beside, said: Sequence[str]) -> None:
 
 
 def read_back_pressure(text: str, table: Beside, said: Sequence[str]) -> None:
-    found = re.match(
-        r"(\w+) held ([\d,]+) ports? back, for (.+?)( together)?, (by|for) (.+)\.", text
-    )
+    found = re.match(r"In (\w+), (.+) held back ([\d,]+) ports? for \S+ \S+( in total)?\.$", text)
     assert found
-    name, ports, _, together, how, what = found.groups()
-    assert (number(ports) > 1) == bool(together)
-    if how == "by":
-        frames = number(what.split()[0])
+    name, cause, ports, total = found.groups()
+    assert (number(ports) > 1) == bool(total)
+    if "pause frame" in cause:
+        frames = number(cause.split()[0])
         assert frames == table.count("pause frames", name) > 0
     else:
         assert table.cell("credit waits (PortXmitWait)", name) != "-"
@@ -270,7 +268,7 @@ def read_marking(text: str, table: Beside, said: Sequence[str]) -> None:
 
 
 ROWS = {
-    "completion of the last flow": "{}: last flow over",
+    "completion of the last flow": "{}: last completion",
     "FCT slowdown, 99 % of messages": "{}: FCT slowdown, 99 %",
 }
 """Criterion of a ranking -> its row in the table."""
@@ -281,7 +279,7 @@ def read_advice(text: str, table: Beside, said: Sequence[str]) -> None:
     assert found
     traffic, told = found.groups()
     verdict, _, rest = told.partition("; not finished: ")
-    left_out = names_in(rest.partition("; of the ")[0])
+    left_out = names_in(rest.partition("; for the ")[0])
     honest = [name for name, run in table.runs.items() if run.conclusive]
     own = [name for name in honest if carried(table, name) == carried(table, names_in(told)[0])]
     unfinished = [
@@ -290,16 +288,16 @@ def read_advice(text: str, table: Beside, said: Sequence[str]) -> None:
         if not all(flow.completed for flow in table.runs[name].traffic[traffic])
     ]
     assert left_out == unfinished
-    for name, count in re.findall(r"(\w+) \((\d+) of \d+ flows? left\)", rest):
+    for name, count in re.findall(r"(\w+) \((\d+) of \d+ flows? unfinished\)", rest):
         assert int(count) == table.runs[name].unfinished_of(traffic)
-    best = names_in(re.split(r" suits? best| alone | are alike", verdict)[0])
+    best = names_in(re.split(r" suits? best| finished | are alike", verdict)[0])
     assert not set(best) & set(unfinished)
     assert bool(best) == (len(unfinished) < len(own))
     for by, row in ROWS.items():
         if by in verdict:
             assert all(table.cell(row.format(traffic), name) in verdict for name in best[:1])
     others = re.findall(r"; (\w+) had (.+?), ([\d.e+]+) times as much", verdict)
-    if best and "alone" not in verdict:
+    if best and "only" not in verdict:
         assert sorted([*best, *(name for name, _, _ in others)]) == sorted(
             set(own) - set(unfinished)
         )
@@ -330,11 +328,13 @@ def read_idle_pfc(text: str, table: Beside, said: Sequence[str]) -> None:
     names = names_in(text)
     assert names
     assert all(table.cell("pause frames", name) == "0" for name in names)
-    assert not any(re.match(rf"{name} held .* by ", one) for name in names for one in said)
+    assert not any(
+        re.match(rf"In {name}, .* pause frames? held back ", one) for name in names for one in said
+    )
 
 
 def read_uneven(text: str, table: Beside, said: Sequence[str]) -> None:
-    found = re.match(r"In (\w+): .* of the (\d+) of (\S+) .*, (\S+):(\S+) sent (\d+)%", text)
+    found = re.match(r"In (\w+): .* of the (\d+) ports of (\S+) .*, (\S+):(\S+) sent (\d+)%", text)
     assert found
     name, of, switch, owner, _, share = found.groups()
     assert switch == owner
@@ -352,14 +352,14 @@ READINGS: dict[str, Callable[[str, Beside, Sequence[str]], None]] = {
     r"Loss: ": read_loss,
     r"No (packet was lost|switch dropped a packet) in": read_no_loss,
     r"In \w+, .* for their P_Keys": read_refused,
-    r"\w+ held": read_back_pressure,
+    r"In \w+, .* held back": read_back_pressure,
     r"With [\d,]+ CE mark": read_marking,
-    r"Not all carry the same": read_workloads,
+    r"The workloads differ": read_workloads,
     r"PFC had no part in": read_idle_pfc,
     r"For traffic like": read_advice,
     r"How flows begin: ": read_nothing,
     r"(In [\w ,]+: )?The senders of": read_nothing,
-    r"In \w+: Equal ports did not carry alike": read_uneven,
+    r"In \w+: Equal ports had unequal loads": read_uneven,
 }
 
 
@@ -387,9 +387,9 @@ def words_agree(own: RunFacts) -> None:
         assert against_the_bound(own) == ""
     found = {diagnosis.pathology.name: diagnosis.found.evidence for diagnosis in diagnoses(own)}
     failed = own.recording.failed_queue_pairs
-    assert ("queue pairs that gave up" in found) == (own.conclusive and bool(failed))
+    assert ("failed queue pairs" in found) == (own.conclusive and bool(failed))
     if own.conclusive and failed:
-        told = found["queue pairs that gave up"]
+        told = found["failed queue pairs"]
         assert told.startswith(f"{len(failed)} queue pair")
         lost = own.drops + own.dropped_by_faults + own.dropped_by_hosts
         assert ("no packet was lost" in told) == (lost == 0)

@@ -40,8 +40,8 @@ def test_the_window_of_selective_repeat_is_reported() -> None:
     again = run_with(run, "again", recovery="selective-repeat")
     (sentence,) = how_each_starts([run, again])
     assert sentence == (
-        "How flows begin: selective-repeat (again) starts with a window of one BDP, which is what"
-        " the path holds, and no more later."
+        "How flows begin: selective-repeat (again) starts with a window of one"
+        " bandwidth-delay product, which does not grow."
     )
     assert not how_each_starts([run_with(run, "own", recovery="selective-repeat", window=64)])
 

@@ -63,8 +63,8 @@ def test_elided_bytes_are_not_called_equal() -> None:
     print_comparison(runs, {}, out)
     (line,) = (line for line in out.getvalue().splitlines() if "bytes equal" in line)
     assert line.split("  ")[0] == "all complete, bytes equal"
-    assert re.split(r"  +", line)[1:] == ["yes, not compared", "yes"]
-    assert "yes, not compared" in comparison_page("incast", runs)
+    assert re.split(r"  +", line)[1:] == ["yes, bytes not compared", "yes"]
+    assert "yes, bytes not compared" in comparison_page("incast", runs)
 
 
 def test_text_of_an_inconclusive_run(golden: Golden) -> None:

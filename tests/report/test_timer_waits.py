@@ -51,7 +51,7 @@ def with_a_gap(entry: str, *, hosts: str = "nic: {timeout: 10}", **fields: Any) 
 def test_a_busy_flow_with_a_gap_waited_for_the_timer() -> None:
     told = timer_waits(with_a_gap("pattern: pair, from: h2, to: h1, size: 4MB"))
     assert told.startswith("; load stood still until the retransmission timer")
-    assert "(hosts.nic.timeout: 10), and a lower one waits less" in told
+    assert "(hosts.nic.timeout: 10); a shorter timer would reduce the wait" in told
 
 
 @pytest.mark.parametrize(
@@ -107,11 +107,11 @@ def test_early_timers_suppress_the_advice_to_lower_them(tmp_path: Path) -> None:
     assert in_vain
     assert all(name.startswith("incast.") for name in in_vain)
     told = {one.pathology.name: one.found for one in diagnoses(late)}
-    early = told["retransmission timer that fires too early"]
+    early = told["premature retransmission timeout"]
     assert f"sent {sum(in_vain.values()):,} packets again" in early.evidence
     assert f"{max(in_vain, key=lambda name: in_vain[name])}" in early.evidence
     assert early.settings == ("hosts.nic.timeout=14",)
-    assert "waits less" not in told["loss"].evidence
+    assert "shorter timer" not in told["loss"].evidence
 
 
 def test_lost_packets_are_not_retransmitted_in_vain() -> None:

@@ -40,11 +40,11 @@ def test_a_crowded_port_beside_an_idle_one_is_reported() -> None:
     """The page of the run has the sentence with a remedy, and a comparison adds the run's name."""
     (told,) = uneven_ports(crowded())
     assert told.startswith(
-        "Equal ports did not carry alike: of the 2 of leaf2 to the same hosts leaf2:spine1 sent "
-        "80%; for 60"
+        "Equal ports had unequal loads: of the 2 ports of leaf2 to the same hosts, leaf2:spine1 "
+        "sent 80%; for 60"
     )
-    assert " us it was full, and packets waited for it while none did for leaf2:spine2. " in told
-    assert told.endswith("flowlet, adaptive or spray, spread what a hash puts together.")
+    assert " us, packets waited for its full cable while none waited for leaf2:spine2. " in told
+    assert told.endswith("flowlet, adaptive or spray, spread flows that a hash puts on one port.")
     assert f"In roce-pfc: {told}" in findings([crowded(), four_fabrics()[3]])
 
 
@@ -64,11 +64,11 @@ def test_ports_that_are_both_crowded_are_not_reported() -> None:
 
 def test_the_remedy_depends_on_fabric_fault_and_routing() -> None:
     ib = with_uplinks(four_fabrics()[3], (1.0, 0.25), (QUEUE, 0))
-    assert "what the subnet manager's tables put together" in uneven_ports(ib)[0]
+    assert "the subnet manager's tables put on one port" in uneven_ports(ib)[0]
     (told,) = uneven_ports(fresh(crowded(), faults=FAULTS))
-    assert told.endswith("while none did for leaf2:spine2.")
+    assert told.endswith("while none waited for leaf2:spine2.")
     sprayed = replace(crowded(), spec=spec(switches={"routing": {"kind": "spray"}}))
-    assert uneven_ports(sprayed)[0].endswith("while none did for leaf2:spine2.")
+    assert uneven_ports(sprayed)[0].endswith("while none waited for leaf2:spine2.")
 
 
 def test_inconclusive_runs_are_not_reported() -> None:

@@ -38,9 +38,9 @@ def one(check: dict[str, Any], measured: Recording) -> CheckResult:
         ({"goodput": {"flow": "victim", "at_least": "80Gbit"}}, True, "80 Gb/s"),
         ({"goodput": {"flow": "victim", "at_least": "81Gbit"}}, False, "80 Gb/s"),
         ({"goodput": {"flow": "victim", "at_most": "79Gbit"}}, False, "80 Gb/s"),
-        ({"finish": {"flow": "victim", "by": "100us"}}, True, "over at 100 us"),
-        ({"finish": {"traffic": "incast", "by": "600us"}}, True, "over at 600 us"),
-        ({"finish": {"traffic": "incast", "by": "599us"}}, False, "over at 600 us"),
+        ({"finish": {"flow": "victim", "by": "100us"}}, True, "finished at 100 us"),
+        ({"finish": {"traffic": "incast", "by": "600us"}}, True, "finished at 600 us"),
+        ({"finish": {"traffic": "incast", "by": "599us"}}, False, "finished at 600 us"),
         (
             {"goodput": {"flow": "vctim", "at_least": "1Gbit"}},
             False,
@@ -60,7 +60,7 @@ def test_each_kind_of_check_is_measured(check: dict[str, Any], passed: bool, det
         ("reads", 50, "50.5us", True, "50.5 us, n 100"),
         ("reads", 99, "99us", False, "99.01 us, n 100"),
         ("reads", 100, "100us", True, "100 us, n 100"),
-        ("writes", 50, "1s", False, "1 of 2 were never over"),
+        ("writes", 50, "1s", False, "1 of 2 are unfinished"),
         ("victim", 50, "1s", False, "victim has no requests of its own"),
     ],
 )
@@ -86,8 +86,8 @@ def test_latency_is_that_of_the_requests(
         ({"up_to": "100KB", "percent": 50}, 50.4, False, "50.50, n 100"),
         ({"up_to": "10KB", "percent": 100}, 10, True, "10.00, n 10"),
         ({"above": "10KB", "up_to": "20KB", "percent": 10}, 11.8, False, "11.90, n 10"),
-        ({"above": "100KB"}, 1000, False, "1 of 1 were never over"),
-        ({}, 1000, False, "1 of 101 were never over"),
+        ({"above": "100KB"}, 1000, False, "1 of 1 are unfinished"),
+        ({}, 1000, False, "1 of 101 are unfinished"),
         ({"above": "1MB"}, 1000, False, "load has no messages above 1 MB"),
         ({"traffic": "pair"}, 1000, False, "pair has no messages"),
     ],
@@ -161,9 +161,9 @@ def test_a_check_of_absent_writes_fails(kind: str) -> None:
 @pytest.mark.parametrize(
     ("check", "detail"),
     [
-        ({"completed": "all"}, "1 of 8 not: victim"),
-        ({"goodput": {"flow": "victim", "at_most": "1Gbit"}}, "never over: victim"),
-        ({"finish": {"flow": "victim", "by": "1s"}}, "never over: victim"),
+        ({"completed": "all"}, "1 of 8 unfinished: victim"),
+        ({"goodput": {"flow": "victim", "at_most": "1Gbit"}}, "unfinished: victim"),
+        ({"finish": {"flow": "victim", "by": "1s"}}, "unfinished: victim"),
     ],
 )
 def test_an_unfinished_flow_fails_all_its_checks(check: dict[str, Any], detail: str) -> None:
@@ -185,7 +185,7 @@ SHARED = {
         ({"counter": {"name": "rp_cnp_handled", "at_least": 39}}, True, "39"),
         ({"counter": {"name": "rp_cnp_handled", "at": "leaf1:h2", "at_most": 29}}, False, "30"),
         ({"counter": {"name": "cnp", "at": "total", "is": 42}}, True, "42"),
-        ({"counter": {"name": "cpn", "at_most": 0}}, False, "nothing of this run counts cpn"),
+        ({"counter": {"name": "cpn", "at_most": 0}}, False, "this run has no counter cpn"),
         (
             {"agreement": {"name": "rp_cnp_handled", "like": "np_cnp_sent", "within": "2.5%"}},
             True,
@@ -281,7 +281,7 @@ def test_a_check_may_exclude_watchdog_drops(others: int, passed: bool) -> None:
         {"lossless": {"priority": 3, "except": "watchdog"}}, run(ports={"leaf1:h1": counters})
     )
     assert outcome.check == "priority 3 is lossless but for what the PFC watchdog drops"
-    told = f"{others} packets dropped, beside 6,905 by the PFC watchdog"
+    told = f"{others} packets dropped, plus 6,905 by the PFC watchdog"
     assert (outcome.passed, outcome.detail) == (passed, told)
 
 

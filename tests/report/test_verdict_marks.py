@@ -55,7 +55,7 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (101, 300, "100%", False, "50"),
         (101, 300, "0%", False, "50"),
         (104, 104, "100%", True, "1"),
-        (301, 401, "0%", False, "400 packets left in all"),
+        (301, 401, "0%", False, "400 ECN-capable packets left in total"),
     ],
 )
 def test_the_share_of_marks_is_within_chance(

@@ -41,7 +41,7 @@ def test_rates_and_counts_are_those_of_the_fabric(fabric: str, count: str) -> No
     held = {"paused": [500_000], "xmit_wait": [500_000] + [0] * 7}
     watch.add(_look(1000, tx_wire_bytes=[12_500], queued_bytes=[96_000], **held))
     title, head, *rows = _drawn(watch, 120)
-    assert title.split() == ["pair", "emulated", "1", "us", "traffic", "begins"]
+    assert title.split() == ["pair", "emulated", "1", "us", "traffic", "starts"]
     assert count in head
     assert [row.split()[:8] for row in rows] == [
         [port, "100", "Gb/s", "100%", "96", "KB", "-", "50%"] for port in PORTS

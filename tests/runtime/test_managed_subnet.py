@@ -175,7 +175,9 @@ def test_head_of_queue_drops_are_reported_as_loss(
     assert total(run, "other drops") == run.drops == discarded
     assert totals_table(run).note.endswith(f" PortXmitDiscards {discarded:,}.")
     unfinished, loss, *_ = findings([run])
-    assert unfinished.startswith("circle did not finish 5 of 5 flows: at 100 us, ports waited")
+    assert unfinished.startswith(
+        "circle did not finish 5 of 5 flows: a deadlock was found at 100 us"
+    )
     assert loss.startswith(f"Loss: circle dropped {discarded:,} packets")
     (lossless,) = run.checks
     assert (lossless.passed, lossless.detail) == (False, f"{discarded:,} packets dropped")

@@ -59,27 +59,27 @@ time_limit: 4ms
 switches: {pfc: on, classes: {dscp: {26: 3}}, nodes: {spine1: {classes: {dscp: {26: 0}}}}}
 traffic: [{name: flow, pattern: pair, from: h1, to: h5, size: 1MB}]
 """,
-    "priority that a switch does not see": TWO_LEAVES
+    "priority mismatch between NIC and switch": TWO_LEAVES
     + """
 switches: {pfc: on, buffer: 4MB, classes: {trust: pcp}}
 traffic: [{name: flow, pattern: pair, from: h1, to: h5, size: 1MB}]
 """,
     "headroom too small": ONE_LEAF.replace("CC", "none") + "switches: {pfc: {headroom: 1KB}}\n",
     "loss": ONE_LEAF.replace("CC", "none"),
-    "retransmission timer that fires too early": ONE_LEAF.replace("CC", "none").replace(
+    "premature retransmission timeout": ONE_LEAF.replace("CC", "none").replace(
         "mtu: 1024", "mtu: 1024, timeout: 1"
     )
     + "switches: {pfc: on}\n",
     "Kmin above XOFF": ONE_LEAF.replace("CC", "dcqcn")
     + "switches: {pfc: {xoff: 96KB}, ecn: {kmin: 900KB, kmax: 1MB}}\n",
-    "marks that nobody heeds": ONE_LEAF.replace("CC", "none")
+    "unanswered ECN marks": ONE_LEAF.replace("CC", "none")
     + "switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}\n",
-    "CNPs that are ignored": ONE_LEAF.replace("CC", "dcqcn")
+    "ignored CNPs": ONE_LEAF.replace("CC", "dcqcn")
     + """
 switches: {pfc: on, ecn: {kmin: 20KB, kmax: 80KB}}
 faults: [{ignored-cnps: {host: h2}}]
 """,
-    "rate that comes back too slowly": """
+    "slow rate recovery": """
 topology:
   kind: leaf-spine
   spines: 1
@@ -100,7 +100,7 @@ traffic:
   - {name: incast, pattern: incast, from: [h3, h4, h6, h7, h8], to: h1, size: 20MB}
   - {name: victim, pattern: pair, from: h5, to: h2, size: 20MB}
 """,
-    "victims of congestion that spreads by credits": """
+    "victims of congestion spreading": """
 fabric: ib
 topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 4}
 traffic:

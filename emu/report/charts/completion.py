@@ -47,7 +47,7 @@ def completion(runs: Sequence[RunFacts]) -> Chart | None:
     unit = time_axis(runs).unit
     few = len(flows) <= MOST_BARS
     height = 0.7 + (0.14 + 0.1 * len(runs)) * len(flows) if few else 2.6
-    y = _flows_axis(flows) if few else Axis(0, 103, "flows over (%)")
+    y = _flows_axis(flows) if few else Axis(0, 103, "finished flows (%)")
     x = Axis(0, 1.08 * _last_ns(runs) / unit.size, f"time ({unit.name})")
     figure = Figure([""], width_points(runs), INCH * height, x, y)
     (plot,) = figure.plots
@@ -59,10 +59,12 @@ def completion(runs: Sequence[RunFacts]) -> Chart | None:
         _draw_bound(plot, run, colours[run.name], unit)
     return Chart(
         title="Completion",
-        svg=figure.svg("When each flow was over"),
+        svg=figure.svg("Completion times of the flows"),
         legend=tuple(Legend(run.name, colours[run.name]) for run in runs),
-        caption=("From start to end of each flow; " if few else "Share of all flows; ")
-        + "the dashed line is the arithmetic bound for the last one.",
+        caption=(
+            "From start to end of each flow; " if few else "Share of all flows that finished; "
+        )
+        + "the dashed line is the arithmetic bound for the last flow.",
     )
 
 

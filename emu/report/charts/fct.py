@@ -27,10 +27,10 @@ def fct(runs: Sequence[RunFacts]) -> Chart | None:
     figures = [_figure(runs, load) for load in loads]
     return Chart(
         title="FCT slowdown",
-        svg=stacked(figures, "Completion times over those on idle paths, by size"),
+        svg=stacked(figures, "FCT slowdown by message size"),
         legend=tuple(Legend(run.name, series_colour(place)) for place, run in enumerate(runs)),
-        caption="Completion time over that of the same message alone, a tenth of the messages at "
-        "each mark: the line is the median, the dashed one above it 99 %.",
+        caption="Completion time divided by that of the same message on idle paths. Each mark "
+        "stands for a tenth of the messages. The solid line is the median, the dashed line 99 %.",
     )
 
 

@@ -39,8 +39,8 @@ def lateness(runs: Sequence[RunFacts]) -> Chart | None:
         title="How late frames left",
         svg=figure.svg("The worst lateness over time"),
         legend=tuple(legend for legend, shown in seen.items() if shown),
-        caption="The latest frame of each moment, in emulated time. "
-        "The dashed line is the budget, which 99 of 100 frames must keep.",
+        caption="The latest frame in each interval, in emulated time. "
+        "The dashed line is the budget for 99 % of frames.",
     )
 
 

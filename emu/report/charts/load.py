@@ -57,7 +57,7 @@ def load(runs: Sequence[RunFacts]) -> Chart | None:
         _draw(figure.plots[0], own, place, len(runs))
     return Chart(
         title="Load",
-        svg=figure.svg("What was delivered, and what cables carried" if fits else CARRIED),
+        svg=figure.svg("Message bytes delivered, and bytes on each cable" if fits else CARRIED),
         legend=tuple(Legend(run.name, series_colour(place)) for place, run in enumerate(runs)),
         caption=(_BOTH if fits else _apart(runs, delivered))
         + left_out("cables in use", len(shown), len(used), "the busiest"),

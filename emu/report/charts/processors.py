@@ -27,13 +27,13 @@ def processors(runs: Sequence[RunFacts]) -> Chart | None:
     for run, own, plot in zip(runs, busy, figure.plots, strict=True):
         _draw(plot, own, run.recording.machine.cpu_time_ns / time.unit.size)
     return Chart(
-        title="Who had the processors",
+        title="Processor time by user",
         svg=figure.svg("Processors in use over time"),
         legend=tuple(
             Legend(user_of_processors(user), series_colour(place))
             for place, user in enumerate(users)
         ),
-        caption="Between two looks each, one upon the other.",
+        caption="Means between two samples, stacked.",
     )
 
 

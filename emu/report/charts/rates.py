@@ -62,7 +62,7 @@ def _caption(top_bps: float, *, single: bool) -> str:
     what = "" if single else " The line is the median of the flows, the band covers all of them."
     return (
         f"Message bytes arriving; a full strip is {format_rate(top_bps)}.{what}"
-        " The upright line is the end."
+        " The vertical line marks the end."
     )
 
 

@@ -37,7 +37,7 @@ class Strip:
     high: Floats
     colour: Colour
     end_ns: int | None = None
-    """When the last of its flows finished, which an upright line marks."""
+    """When the last of its flows finished, which a vertical line marks."""
 
 
 Row = Sequence[Strip | None]

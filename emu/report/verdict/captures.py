@@ -35,7 +35,7 @@ def marks(check: Marks, run: Recording) -> Outcome:
     ecn = [packet.ecn for packet in found if isinstance(packet, TransportPacket) and packet.ecn]
     looked_at = ecn[check.first - 1 : check.last]
     if len(looked_at) < check.packets:
-        return Outcome(False, f"{len(ecn):,} packets left in all")
+        return Outcome(False, f"{len(ecn):,} ECN-capable packets left in total")
     marked = looked_at.count(_CE)
     expected = check.packets * check.probability
     return Outcome(abs(marked - expected) <= check.tolerance, f"{marked:,}")

@@ -22,7 +22,7 @@ def lossless(check: Lossless, run: Recording) -> Outcome:
     watchdog = PORT.public_drops(run.fabric, PORT.drops(WATCHDOG))
     by_watchdog = _sum(run, watchdog, check.priority)
     if check.excused == "watchdog":
-        return Outcome(drops == by_watchdog, _dropped(drops - by_watchdog, by_watchdog, "beside"))
+        return Outcome(drops == by_watchdog, _dropped(drops - by_watchdog, by_watchdog, "plus"))
     return Outcome(drops == 0, _dropped(drops, by_watchdog, "of which"))
 
 
@@ -56,7 +56,7 @@ def agreement(check: Agreement, run: Recording) -> Outcome:
 
 
 def _uncounted(name: str) -> Outcome:
-    return Outcome(False, f"nothing of this run counts {name}")
+    return Outcome(False, f"this run has no counter {name}")
 
 
 def _counts(name: str, at: tuple[str, ...], run: Recording) -> Iterator[int]:

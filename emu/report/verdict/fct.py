@@ -20,7 +20,7 @@ def fct_slowdown(check: FctSlowdownBounds, run: Recording) -> Outcome:
     found = slowdowns(requests, check.traffic, own)
     unfinished = int(np.isnan(found).sum())
     if unfinished:
-        return Outcome(False, f"{unfinished} of {len(found)} were never over")
+        return Outcome(False, f"{unfinished} of {len(found)} are unfinished")
     if not len(found):
         return Outcome(False, f"{check.traffic} has no messages{check.sizes}")
     measured = percentile(found, check.percent / 100)

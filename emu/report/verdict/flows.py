@@ -19,7 +19,9 @@ def completed(check: None, run: Recording) -> Outcome:
     unfinished = [flow.name for flow in run.flows if not flow.completed]
     if not unfinished:
         return Outcome(True, f"all {len(run.flows)} completed")
-    return Outcome(False, f"{len(unfinished)} of {len(run.flows)} not: {', '.join(unfinished)}")
+    return Outcome(
+        False, f"{len(unfinished)} of {len(run.flows)} unfinished: {', '.join(unfinished)}"
+    )
 
 
 def goodput(check: Goodput, run: Recording) -> Outcome:
@@ -39,7 +41,7 @@ def finish(check: Finish, run: Recording) -> Outcome:
     if why_not:
         return Outcome(False, why_not)
     last_ns = max(flow.end_ns or 0 for flow in flows)
-    return Outcome(last_ns * PS_PER_NS <= check.by_ps, f"over at {format_time_ns(last_ns)}")
+    return Outcome(last_ns * PS_PER_NS <= check.by_ps, f"finished at {format_time_ns(last_ns)}")
 
 
 def _unfinished(subject: str, flows: Sequence[FlowRecord]) -> str:
@@ -47,4 +49,4 @@ def _unfinished(subject: str, flows: Sequence[FlowRecord]) -> str:
     if not flows:
         return f"no flow of this run is called {subject}"
     left = [flow.name for flow in flows if not flow.completed or flow.end_ns is None]
-    return f"never over: {', '.join(left)}" if left else ""
+    return f"unfinished: {', '.join(left)}" if left else ""

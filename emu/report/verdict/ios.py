@@ -34,7 +34,7 @@ def _figures(check: Iops | Bandwidth, run: Recording) -> IoFigures | None:
 
 
 def _none_over(check: Iops | Bandwidth, figures: IoFigures) -> Outcome:
-    return Outcome(False, f"none of {figures.latency.requests:,} {check.way}s was over")
+    return Outcome(False, f"none of {figures.latency.requests:,} {check.way}s finished")
 
 
 def _nothing(check: Iops | Bandwidth) -> Outcome:

@@ -24,7 +24,7 @@ def latency(check: LatencyBounds, run: Recording) -> Outcome:
     start_ns, end_ns = requests.start_ns[own], requests.end_ns[own]
     unfinished = int((end_ns == UNFINISHED).sum())
     if unfinished:
-        return Outcome(False, f"{unfinished} of {len(end_ns)} were never over")
+        return Outcome(False, f"{unfinished} of {len(end_ns)} are unfinished")
     took_ns = percentile(end_ns - start_ns, check.percent / 100)
     measured = f"{format_time_ns(took_ns)}, n {len(end_ns):,}"
     return Outcome(check.allow(took_ns * PS_PER_NS, run.clock), measured)
