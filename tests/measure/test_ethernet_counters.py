@@ -14,7 +14,7 @@ traffic: [{name: incast, pattern: incast, from: h2-h5, to: h1, op: write, size: 
 """
 
 
-def told(outcome: Outcome, port: str) -> dict[str, int]:
+def pause_counters(outcome: Outcome, port: str) -> dict[str, int]:
     """The pause counters of a port that are not zero."""
     counters = ethernet_counters(outcome.ports)[port]
     paused = re.compile(r"[rt]x_.*_pause(_duration|_transition)?")
@@ -24,7 +24,7 @@ def told(outcome: Outcome, port: str) -> dict[str, int]:
 def test_global_pause_is_counted_once_for_no_priority() -> None:
     """Each XON ends one pause, and no pause time is lost or counted twice."""
     outcome = outcome_of(ONE_SWITCH + INCAST, "switches.pfc={frames: pause, xoff: 48KB, xon: 24KB}")
-    near, far = told(outcome, "s1:h2"), told(outcome, "h2:s1")
+    near, far = pause_counters(outcome, "s1:h2"), pause_counters(outcome, "h2:s1")
     assert set(near) == {"tx_global_pause", "tx_global_pause_duration"}
     assert set(far) == {
         "rx_global_pause",
@@ -38,7 +38,7 @@ def test_global_pause_is_counted_once_for_no_priority() -> None:
 def test_pfc_pauses_leave_global_counters_at_zero() -> None:
     """The same incast under PFC, on the priority of its data."""
     outcome = outcome_of(ONE_SWITCH + INCAST, "switches.pfc={xoff: 48KB, xon: 24KB}")
-    assert set(told(outcome, "s1:h2")) == {"tx_prio3_pause", "tx_prio3_pause_duration"}
+    assert set(pause_counters(outcome, "s1:h2")) == {"tx_prio3_pause", "tx_prio3_pause_duration"}
 
 
 def test_host_has_every_counter_used_or_not(tmp_path: Path) -> None:

@@ -68,11 +68,16 @@ def test_link_down_has_its_cause_and_time() -> None:
     calm, cut = _snapshot(10), replace(_snapshot(20), faults=(CUT,), links=(DOWN,))
     begun, down = _events(calm, cut)
     assert begun["event"] == "fault-began"
-    told = {"time_ns": 12, "event": "link-down", "where": "leaf1:spine1", "cause": "the fault cut"}
-    assert down == told
+    expected = {
+        "time_ns": 12,
+        "event": "link-down",
+        "where": "leaf1:spine1",
+        "cause": "the fault cut",
+    }
+    assert down == expected
     converged = replace(cut, time_ns=40, links=(replace(DOWN, in_force_ns=32),))
-    told = {"time_ns": 32, "event": "routes-converged", "where": ""}
-    assert _events(cut, converged) == [{**told, "cause": "leaf1:spine1 down", "change_ns": 12}]
+    expected = {"time_ns": 32, "event": "routes-converged", "where": ""}
+    assert _events(cut, converged) == [{**expected, "cause": "leaf1:spine1 down", "change_ns": 12}]
     assert _events(converged, replace(converged, time_ns=60)) == []
 
 
@@ -89,8 +94,8 @@ def test_link_up_names_the_fault_that_ended() -> None:
     back = replace(_snapshot(40), links=(*cut.links, LinkChange(35, (), None)))
     cleared, up = _events(cut, back)
     assert cleared["event"] == "fault-cleared"
-    told = {"time_ns": 35, "event": "link-up", "where": "leaf1:spine1"}
-    assert up == {**told, "cause": "the fault cut is over"}
+    expected = {"time_ns": 35, "event": "link-up", "where": "leaf1:spine1"}
+    assert up == {**expected, "cause": "the fault cut is over"}
 
 
 def test_deadlock_is_reported_once() -> None:
@@ -137,11 +142,11 @@ def test_continuous_pause_begins_and_ends(hosts: set[str], kind: str) -> None:
         paused(300, 250),
         paused(400, 300),
     ]
-    told = [
+    reported = [
         event.to_json() for pair in itertools.pairwise(snapshots) for event in pauses.events(*pair)
     ]
     where = {"where": "leaf1:h1", "priority": 3, "by": "h1"}
-    assert told == [
+    assert reported == [
         {"time_ns": 200, "event": f"{kind}-began", **where},
         {"time_ns": 400, "event": f"{kind}-ended", **where, "ns": 200},
     ]
@@ -160,9 +165,9 @@ def test_restarted_traffic_counts_from_zero() -> None:
 def test_failed_traffic_is_reported_once_with_reason() -> None:
     running = _snapshot(1, TrafficState(1, "running", None, ()))
     failed = _snapshot(2, TrafficState(1, "failed", None, (), error="the shim has not answered"))
-    told = {"number": 1, "why": "the shim has not answered"}
+    expected = {"number": 1, "why": "the shim has not answered"}
     assert _events(running, failed) == [
-        {"time_ns": 2, "event": "traffic-failed", "where": "", **told}
+        {"time_ns": 2, "event": "traffic-failed", "where": "", **expected}
     ]
     assert _events(failed, failed) == []
 
@@ -188,7 +193,7 @@ BEGUN = replace(STORM, at_ns=15)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "expected"),
     [
         (None, STORM, [(20, "fault-set")]),
         (STORM, STORM, []),
@@ -211,7 +216,7 @@ BEGUN = replace(STORM, at_ns=15)
     ],
 )
 def test_fault_is_reported_when_set_begun_over_and_cleared(
-    before: SeenFault | None, after: SeenFault | None, told: list[tuple[int, str]]
+    before: SeenFault | None, after: SeenFault | None, expected: list[tuple[int, str]]
 ) -> None:
     """Between snapshots at 10 and 20. In the last two cases its traffic ends, and is started
     again."""
@@ -220,7 +225,7 @@ def test_fault_is_reported_when_set_begun_over_and_cleared(
         for time_ns, fault in ((10, before), (20, after))
     )
     events = _events(first, second)
-    assert sorted((event["time_ns"], event["event"]) for event in events) == told
+    assert sorted((event["time_ns"], event["event"]) for event in events) == expected
     for event in events:
         assert (event["where"], event["kind"], event["place"]) == ("storm", "pause-storm", "h3")
 
@@ -229,14 +234,14 @@ def test_fault_is_cleared_before_its_link_is_up() -> None:
     """Both at the same time, with the cause first."""
     cut = replace(_snapshot(20), faults=(CUT,), links=(replace(DOWN, in_force_ns=15),))
     back = replace(_snapshot(40), links=(*cut.links, LinkChange(35, (), None)))
-    told = [(event["time_ns"], event["event"]) for event in _events(cut, back)]
-    assert told == [(35, "fault-cleared"), (35, "link-up")]
+    reported = [(event["time_ns"], event["event"]) for event in _events(cut, back)]
+    assert reported == [(35, "fault-cleared"), (35, "link-up")]
 
 
 def test_fault_precedes_its_link_change() -> None:
     cut = replace(_snapshot(11), faults=(CUT,), links=(DOWN,))
-    told = [(event["time_ns"], event["event"]) for event in _events(_snapshot(10), cut)]
-    assert told == [(12, "fault-began"), (12, "link-down")]
+    reported = [(event["time_ns"], event["event"]) for event in _events(_snapshot(10), cut)]
+    assert reported == [(12, "fault-began"), (12, "link-down")]
     assert _events(cut, replace(cut, time_ns=30)) == []
 
 
@@ -244,8 +249,8 @@ def test_events_are_in_order_of_time() -> None:
     before = replace(_snapshot(10), faults=(CUT,), links=(DOWN,))
     links = (replace(DOWN, in_force_ns=18), LinkChange(25, (), 38))
     after = replace(_snapshot(40, no_route=[1]), links=links, deadlocks=(Deadlock(15, 3, ()),))
-    told = [(event["time_ns"], event["event"]) for event in _events(before, after)]
-    assert told == [
+    reported = [(event["time_ns"], event["event"]) for event in _events(before, after)]
+    assert reported == [
         (15, "deadlock"),
         (18, "routes-converged"),
         (25, "fault-cleared"),
@@ -267,5 +272,5 @@ def test_second_fault_of_a_down_link_changes_no_routes() -> None:
 def test_traffic_starts_before_its_faults() -> None:
     storm = replace(BEGUN, place="h1")
     after = replace(_snapshot(20, TrafficState(1, "running", None, ()), {}), faults=(storm,))
-    told = [(event["time_ns"], event["event"]) for event in _events(_snapshot(10), after)]
-    assert told == [(15, "traffic-started"), (15, "fault-began")]
+    reported = [(event["time_ns"], event["event"]) for event in _events(_snapshot(10), after)]
+    assert reported == [(15, "traffic-started"), (15, "fault-began")]

@@ -111,7 +111,7 @@ def test_every_benchmark_prints_a_row(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (
             ["write_bw", "-t", "7"],
@@ -128,11 +128,11 @@ def test_every_benchmark_prints_a_row(name: str) -> None:
         (["atomic_lat"], ["Atomic FETCH_AND_ADD Latency Test", "Link type : Ethernet"]),
     ],
 )
-def test_perftests_header_precedes_the_columns(words: list[str], told: list[str]) -> None:
+def test_perftests_header_precedes_the_columns(words: list[str], expected: list[str]) -> None:
     """The parameters of the test, as parsers expect them: name, colon, value."""
     output = CliRunner().invoke(cli, ["perf", *words, "-n", "2"]).output
     above = " ".join(output.partition("#bytes")[0].split())
-    for line in told:
+    for line in expected:
         assert " ".join(line.split()) in above
 
 
@@ -193,13 +193,13 @@ def test_impossible_test_is_refused_by_its_option(
         return
     assert isinstance(ended.exception, UsageError)
     assert ended.stdout == ""
-    told = str(ended.exception)
-    assert any(option in told for option in (f"-c {transport}", " ".join(asked) or "-c")), told
-    assert "traffic" not in told
+    error = str(ended.exception)
+    assert any(option in error for option in (f"-c {transport}", " ".join(asked) or "-c")), error
+    assert "traffic" not in error
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (
             "send_bw -c UD -s 5000",
@@ -222,10 +222,10 @@ def test_impossible_test_is_refused_by_its_option(
         ),
     ],
 )
-def test_wrong_use_is_explained(words: str, told: str) -> None:
+def test_wrong_use_is_explained(words: str, expected: str) -> None:
     """The option, the problem, and a correction."""
     ended = CliRunner().invoke(cli, ["perf", *words.split()])
-    assert (str(ended.exception), ended.stdout) == (told, "")
+    assert (str(ended.exception), ended.stdout) == (expected, "")
     assert isinstance(ended.exception, UsageError)
 
 
@@ -253,8 +253,8 @@ def test_only_real_payloads_must_fit_into_memory(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("emu.cli.perf._measured", lambda *_: iter(()))
     words = ["perf", "write_bw", "-s", "1000000", "-n", "100000"]
     assert CliRunner().invoke(cli, words).exit_code == 0
-    told = str(CliRunner().invoke(cli, [*words, "--clock", "real"]).exception)
-    assert "sends 100 GB; 16 GB is the most in one run" in told
+    error = str(CliRunner().invoke(cli, [*words, "--clock", "real"]).exception)
+    assert "sends 100 GB; 16 GB is the most in one run" in error
 
 
 def test_fabric_of_a_spec_is_measured_without_its_traffic(tmp_path: Path) -> None:

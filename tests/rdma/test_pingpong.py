@@ -26,14 +26,14 @@ def test_handshake_line_of_linux_round_trips() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "error"),
     [
         (b"GET / HTTP/1.1\0", "says nothing about a queue pair"),
         (b"0000:000011:248e8e:fe80000000000000286104fffe59e610\0", "holds no IPv4 address"),
     ],
 )
-def test_invalid_handshake_line_is_refused(line: bytes, told: str) -> None:
-    with pytest.raises(RemoteProtocolError, match=told):
+def test_invalid_handshake_line_is_refused(line: bytes, error: str) -> None:
+    with pytest.raises(RemoteProtocolError, match=error):
         End.parse(line)
 
 
@@ -56,6 +56,6 @@ def test_every_new_message_comes_back(qp_type: QPType) -> None:
 
 def test_packets_larger_than_the_mtu_are_refused() -> None:
     game = PingPongConfig(QPType.RC, size=64, iterations=1, mtu=4096, timeout=14)
-    told = "packets of 1024 bytes, and these are of 4096"
-    with Lab(SPEC, "hosts.nic.mtu=1024") as lab, pytest.raises(UsageError, match=told):
+    error = "packets of 1024 bytes, and these are of 4096"
+    with Lab(SPEC, "hosts.nic.mtu=1024") as lab, pytest.raises(UsageError, match=error):
         Player(lab.host("h1").rdma, game)

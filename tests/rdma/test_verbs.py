@@ -121,8 +121,8 @@ def test_completion_has_immediate_data_or_invalidated_key(lab: Lab) -> None:
         client.qp.post_send(SendWR(WROpcode.SEND_WITH_INV, invalidate_rkey=extra.rkey))
         await client.cq.wait()
         await client.cq.wait()
-        told, invalidated = server.cq.poll(2)
-        assert (told.imm_data, told.wc_flags) == (0xCAFEBABE, WCFlag.WITH_IMM)
+        immediate, invalidated = server.cq.poll(2)
+        assert (immediate.imm_data, immediate.wc_flags) == (0xCAFEBABE, WCFlag.WITH_IMM)
         assert (invalidated.imm_data, invalidated.wc_flags) == (extra.rkey, WCFlag.WITH_INV)
         client.qp.post_send(
             SendWR(WROpcode.RDMA_WRITE, client.mr.sge(0, 8), 0, extra.addr, extra.rkey)

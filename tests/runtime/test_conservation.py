@@ -30,7 +30,7 @@ from tests.support.random_specs import (
     topologies,
     traffic,
 )
-from tests.support.small_fabrics import finish, look, shortest_paths
+from tests.support.small_fabrics import finish, outcome_so_far, shortest_paths
 
 WINDOWS = st.builds(
     lambda at, lasts: {"at": f"{at}us", "for": f"{lasts}us"}, st.integers(0, 20), st.integers(1, 20)
@@ -143,7 +143,7 @@ def held(run: VirtualFabric) -> int:
 
 def missing(run: VirtualFabric) -> int:
     """Packets that were sent, have not arrived, and are in no drop counter."""
-    outcome = look(run)
+    outcome = outcome_so_far(run)
     assert outcome.total("rx_credit_violations") == 0  # hosts never send without credit
     records = run.observe().faults
     hosts = outcome.hosts.values()
@@ -157,7 +157,7 @@ def missing(run: VirtualFabric) -> int:
 
 def uncounted_drops(run: VirtualFabric) -> int:
     """Packets in some drop counter, less those in the total of drops by class."""
-    outcome, records = look(run), run.observe().faults
+    outcome, records = outcome_so_far(run), run.observe().faults
     lost = sum(one.packets_dropped for one in records if one.kind in ("loss", "slow-receiver"))
     at_hosts = ("rx_crc_errors", "rx_icrc_encapsulated")
     damaged = sum(host[name] for host in outcome.hosts.values() for name in at_hosts)

@@ -39,7 +39,7 @@ from tests.support.random_specs import (
     topologies,
     traffic,
 )
-from tests.support.small_fabrics import ONE_SWITCH, Outcome, look, outcome_of, started
+from tests.support.small_fabrics import ONE_SWITCH, Outcome, outcome_of, outcome_so_far, started
 
 ROOT = Path(__file__).parents[2]
 LIMIT_NS = 2_000_000_000
@@ -56,7 +56,7 @@ SETTLED_NS = 1_000_000
 @st.composite
 def switch_settings(draw: st.DrawFn) -> Yaml:
     xoff = draw(st.sampled_from([20_000, 8_000, 60_000, 1_000]))
-    told: Yaml = {
+    settings: Yaml = {
         "buffer": draw(st.sampled_from(["16MB", "5MB"])),
         "switching": draw(st.sampled_from(["store-and-forward", "cut-through"])),
         "latency": draw(DELAYS),
@@ -68,13 +68,13 @@ def switch_settings(draw: st.DrawFn) -> Yaml:
     static = {"xoff": xoff, "xon": xoff // draw(st.integers(1, 3))}
     alpha = draw(st.sampled_from(["alpha 1/1000", "alpha 1/100", "alpha 1"]))
     dynamic = {"xoff": alpha, "xon_offset": draw(st.sampled_from([0, 1000]))}
-    told["pfc"] = {
+    settings["pfc"] = {
         "priorities": [3],
         "frames": draw(st.sampled_from(["pfc", "pause"])),
     } | draw(st.sampled_from([static, dynamic]))
     if draw(st.booleans()):
-        told["ecn"] = {"at": draw(st.sampled_from(["enqueue", "dequeue"])), "kmin": 20_000}
-    return told
+        settings["ecn"] = {"at": draw(st.sampled_from(["enqueue", "dequeue"])), "kmin": 20_000}
+    return settings
 
 
 @st.composite
@@ -122,7 +122,7 @@ def obstacles(draw: st.DrawFn, topology: Yaml) -> list[Yaml]:
 def specs(draw: st.DrawFn) -> Spec:
     """Flows on the lossless priority 3 and the lossy priority 0."""
     topology = draw(topologies())
-    told: Yaml = {
+    drawn: Yaml = {
         "name": "any",
         "seed": draw(st.integers(0, 1000)),
         "topology": topology,
@@ -131,8 +131,8 @@ def specs(draw: st.DrawFn) -> Spec:
         "traffic": draw(traffic(hosts_of(topology), st.sampled_from([3, 3, 3, 0]))),
         "faults": draw(obstacles(topology)),
     }
-    told["switches"]["nodes"] = headroom_for_delays(Spec.model_validate(told))
-    spec = Spec.model_validate(told)
+    drawn["switches"]["nodes"] = headroom_for_delays(Spec.model_validate(drawn))
+    spec = Spec.model_validate(drawn)
     assume(not contradictions(spec))
     return spec
 
@@ -174,7 +174,7 @@ def run_out(spec: Spec) -> End:
             run.run_until(run.now_ns + STEP_NS)
         run.run_until(run.now_ns + SETTLED_NS)
         return End(
-            look(run),
+            outcome_so_far(run),
             deadlocked=lib.fabric_deadlocks(core) > 0,
             frames_left=int(lib.fabric_frames_in_use(core)),
             refused=sum(fault.packets_dropped for fault in run.observe().faults),

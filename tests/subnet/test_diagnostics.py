@@ -73,7 +73,7 @@ def test_output_of_ibnetdiscover_reads_as_the_same_fabric(
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "expected"),
     [
         ("1x SDR", "1xSDR"),
         ("4x DDR", "4xDDR"),
@@ -88,7 +88,7 @@ def test_output_of_ibnetdiscover_reads_as_the_same_fabric(
         ("4x NDR", "4xHDR"),
     ],
 )
-def test_links_are_reported_with_width_and_speed(spec: str, told: str, tmp_path: Path) -> None:
+def test_links_are_reported_with_width_and_speed(spec: str, expected: str, tmp_path: Path) -> None:
     """ibsim has no words for FDR10 and NDR. The net file and the output of ibnetdiscover read as
     the same links."""
     rate_bps = parse_ib_rate(spec)
@@ -101,10 +101,10 @@ def test_links_are_reported_with_width_and_speed(spec: str, told: str, tmp_path:
     with ManagedFabric(topology, Policy(), tmp_path) as managed:
         managed.subnet()
         said = say(managed, "ibnetdiscover")
-    assert re.findall(r'^\[.*" lid \d+ (\S+)$', said, re.M) == [told] * 4
+    assert re.findall(r'^\[.*" lid \d+ (\S+)$', said, re.M) == [expected] * 4
     for text in (said, net_file(topology)):
         links = ibnetdiscover.read(text, "text").links
-        assert [link.rate.replace(" ", "") for link in links] == [told] * 2
+        assert [link.rate.replace(" ", "") for link in links] == [expected] * 2
 
 
 def test_tool_returns_its_own_exit_code(managed: ManagedFabric) -> None:
@@ -125,8 +125,8 @@ def test_ibtracert_follows_the_path_of_the_packets(
     subnet = managed.subnet()
     said = say(managed, f"ibtracert {subnet.lids['h1']} {subnet.lids['h4']}")
     nodes = [port.node for port in subnet.path(fabric, "h1", "h4")]
-    told = re.findall(r'lid \d+-\d+ "(\w+)"', said)
-    assert [node for node in told if node in fabric.switch] == nodes[1:]
+    names = re.findall(r'lid \d+-\d+ "(\w+)"', said)
+    assert [node for node in names if node in fabric.switch] == nodes[1:]
 
 
 def test_perfquery_and_ibqueryerrors_show_the_counters(

@@ -122,18 +122,18 @@ def test_kept_service_levels_are_noted(subnet: Subnet) -> None:
     assert subnet.notes_up_to(100_000_000) == (note,)
 
 
-@pytest.mark.parametrize(("convergence", "told"), [("5us", True), ("1ms", False)])
+@pytest.mark.parametrize(("convergence", "is_in_force"), [("5us", True), ("1ms", False)])
 def test_sweep_is_noted_when_its_tables_are_in_force(
-    subnet: Subnet, convergence: str, told: bool, tmp_path: Path
+    subnet: Subnet, convergence: str, is_in_force: bool, tmp_path: Path
 ) -> None:
     """The results list it then. The run ends long before a millisecond."""
     flow = "traffic=[{name: a, pattern: pair, from: h3, to: h4, op: write, size: 100KB}]"
     cut = "faults=[{at: 1us, link-down: {cable: ring1:ring2}}]"
     spec = spec_of(flow, cut, f"switches.routing.convergence={convergence}")
     later = Resweep(1_000_000, subnet.later[0].lfts, subnet.later[0].levels, ("swept",))
-    told_beforehand = replace(subnet, later=(later,))
-    run = VirtualRunner(told_beforehand).run(spec, out=tmp_path)
-    assert (run.notes, len(run.sweeps)) == ((("swept",), 1) if told else ((), 0))
+    with_note = replace(subnet, later=(later,))
+    run = VirtualRunner(with_note).run(spec, out=tmp_path)
+    assert (run.notes, len(run.sweeps)) == ((("swept",), 1) if is_in_force else ((), 0))
 
 
 def test_credit_loop_of_kept_levels_is_noted(subnet: Subnet) -> None:
@@ -264,14 +264,14 @@ def test_lab_keeps_only_the_last_note_on_levels(
     now = [one]  # the same for every sweep of one change
     monkeypatch.setattr(live_subnet, "kept_levels", lambda *_: now[0])
     shim = Shim(live)
-    for now[0], cable, told in (
+    for now[0], cable, kept_notes in (
         (one, "ring1:ring2", [one]),
         (two, "ring2:ring3", [two]),
         (circle, "ring3:ring4", [circle]),
         (four, "ring4:ring5", [circle, four]),
     ):
         shim.lose(cable)
-        notes = [kept.note for kept in told]
+        notes = [kept.note for kept in kept_notes]
         eventually(lambda notes=notes: live.notes == notes)  # type: ignore[misc]
 
 
@@ -307,7 +307,7 @@ def test_lab_checks_levels_while_they_can_be_in_use(
 ) -> None:
     """Each assignment once, until all NICs are new."""
     asked: list[list[PathSLs]] = []
-    monkeypatch.setattr(live_subnet, "kept_levels", lambda *told: asked.append(told[2]))
+    monkeypatch.setattr(live_subnet, "kept_levels", lambda *arguments: asked.append(arguments[2]))
     shim = Shim(live)
     first = live.connect().levels
     shim.lose("ring1:ring2")

@@ -8,7 +8,7 @@ from scapy.packet import Raw
 
 from emu._core import lib
 from emu.runtime.virtual import VirtualFabric
-from tests.support.small_fabrics import look, port
+from tests.support.small_fabrics import outcome_so_far, port
 
 
 def packet(dscp: int, pcp: int | None) -> bytes:
@@ -20,10 +20,10 @@ def packet(dscp: int, pcp: int | None) -> bytes:
 
 def received_on(run: VirtualFabric, frame: bytes) -> int:
     """The priority on which switch left counts a frame from h1."""
-    before = look(run).ports["left:h1"]["rx_packets"]
+    before = outcome_so_far(run).ports["left:h1"]["rx_packets"]
     index = run.fabric.index[port(run, "h1:left")]
     assert lib.fabric_inject(run.fabric.core, index, 0, frame, len(frame))
     run.run_until(run.now_ns + 10_000)
-    after = look(run).ports["left:h1"]["rx_packets"]
+    after = outcome_so_far(run).ports["left:h1"]["rx_packets"]
     (grown,) = (priority for priority in range(16) if after[priority] > before[priority])
     return grown

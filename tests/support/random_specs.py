@@ -118,18 +118,18 @@ def _entry(draw: st.DrawFn, hosts: list[str]) -> Yaml:
         return turned | {"size": draw(st.sampled_from([150_000, 400_000]))}
     if pattern == "job":
         return draw(_COLLECTIVES) | {"among": hosts, "size": "60KB"} | draw(_CHUNK)
-    told: Yaml = {"pattern": pattern, "op": draw(st.sampled_from(["write", "send", "read"]))}
-    told["size"] = draw(st.sampled_from([150_000, 60_001, 20_000, 1]))
+    entry: Yaml = {"pattern": pattern, "op": draw(st.sampled_from(["write", "send", "read"]))}
+    entry["size"] = draw(st.sampled_from([150_000, 60_001, 20_000, 1]))
     if pattern == "permutation":
-        return told | {"among": hosts}
+        return entry | {"among": hosts}
     if pattern == "all-to-all":
-        return told | {"among": hosts[-5:], "size": min(told["size"], 20_000)}
+        return entry | {"among": hosts[-5:], "size": min(entry["size"], 20_000)}
     to = draw(st.sampled_from([hosts[0], hosts[0], *hosts]))
     others = [host for host in hosts if host != to]
     if pattern == "incast":
-        return told | {"from": others, "to": to}
-    size = draw(st.sampled_from([told["size"], 400_000]))
-    return told | {"from": draw(st.sampled_from(others)), "to": to, "size": size}
+        return entry | {"from": others, "to": to}
+    size = draw(st.sampled_from([entry["size"], 400_000]))
+    return entry | {"from": draw(st.sampled_from(others)), "to": to, "size": size}
 
 
 @st.composite

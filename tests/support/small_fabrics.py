@@ -100,10 +100,11 @@ def finish(run: VirtualFabric, *, within_ns: int = 20_000_000) -> Outcome:
     """Runs until every operation is over, or for `within_ns`."""
     while not run.finished and run.now_ns < within_ns:
         run.run_until(run.now_ns + 10_000)
-    return look(run)
+    return outcome_so_far(run)
 
 
-def look(run: VirtualFabric) -> Outcome:
+def outcome_so_far(run: VirtualFabric) -> Outcome:
+    """The outcome at the run's present time."""
     seen = run.observe()
     assert seen.frames_exhausted == 0
     ports = {name: dict(counters) for name, counters in seen.ports.items()}

@@ -123,10 +123,10 @@ def test_link_runs_at_what_both_ends_support(above: str, own: str, far: str, rat
 def test_link_ends_without_a_common_speed_are_an_error(own: str, far: str, missing: str) -> None:
     """ibsim itself would exit."""
     text = f'Switch 8 "s1"\n[1] "h1"[1] {own}\n\nHca 1 "h1"\n[1] "s1"[1] {far}\n'
-    told = f"net:2:1: has no {missing} enabled that its far end has; give both ends the same"
+    error = f"net:2:1: has no {missing} enabled that its far end has; give both ends the same"
     with pytest.raises(SpecError) as refused:
         ibnetdiscover.read(text, "net")
-    assert str(refused.value) == told
+    assert str(refused.value) == error
 
 
 HPCC = """4 1 3

@@ -50,10 +50,10 @@ def test_work_sends_and_receives_follow_dependencies(tmp_path: Path) -> None:
         ],
     )
     graph = played(prefix)
-    told = {(o.verb, o.src, o.size_bytes, o.lasts_ns): o for o in graph.operations}
-    work = told[Verb.COMPUTE, "h1", 0, 3000]
-    message = told[Verb.WRITE, "h1", 4096, 0]
-    last = told[Verb.COMPUTE, "h2", 0, 5000]
+    by_kind = {(o.verb, o.src, o.size_bytes, o.lasts_ns): o for o in graph.operations}
+    work = by_kind[Verb.COMPUTE, "h1", 0, 3000]
+    message = by_kind[Verb.WRITE, "h1", 4096, 0]
+    last = by_kind[Verb.COMPUTE, "h2", 0, 5000]
     assert len(graph.operations) == 3
     assert (message.after, last.after) == ((work.id,), (message.id,))
 
@@ -213,8 +213,8 @@ def test_collectives_stay_in_their_process_groups(tmp_path: Path) -> None:
     two starts when both of its ranks have finished the previous one."""
     ranks = [grouped("0", "2"), grouped("0", "3"), grouped("1", "2"), grouped("1", "3")]
     groups = {
-        name: Group(name, tuple(told["ranks"] if isinstance(told, dict) else told))
-        for name, told in TENSOR_AND_DATA.items()
+        name: Group(name, tuple(members["ranks"] if isinstance(members, dict) else members))
+        for name, members in TENSOR_AND_DATA.items()
     }
     (tmp_path / "groups.json").write_text(json.dumps(TENSOR_AND_DATA))
     assert read_groups(tmp_path / "groups.json") == groups
@@ -233,8 +233,8 @@ def test_collectives_stay_in_their_process_groups(tmp_path: Path) -> None:
 
 def test_groups_are_read_from_the_trace(tmp_path: Path) -> None:
     """From a metadata node, as PyTorch writes it; a group without ranks means all ranks."""
-    told = [{"pg_name": "0", "ranks": []}, {"pg_name": "1", "ranks": [2, 0], "pg_desc": "tp"}]
-    metadata = node(1, METADATA, inputs=f"['{json.dumps(told)}']")
+    groups = [{"pg_name": "0", "ranks": []}, {"pg_name": "1", "ranks": [2, 0], "pg_desc": "tp"}]
+    metadata = node(1, METADATA, inputs=f"['{json.dumps(groups)}']")
     other = node(2, METADATA, inputs="['no groups at all']")
     all_of_them = grouped("0", kind=ALL_TO_ALL, first=20)
     graph = played(

@@ -216,16 +216,16 @@ def test_start_and_priority_apply_to_every_operation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "algorithm", "gpus", "told"),
+    ("kind", "algorithm", "gpus", "error"),
     [
         (Kind.ALL_REDUCE, "star", 1, "there is no star all-reduce"),
         (Kind.ALL_GATHER, "tree", 1, "there is no tree all-gather"),
         (Kind.ALL_REDUCE, "hierarchical", 3, "8 ranks are no whole number of servers of 3 GPUs"),
     ],
 )
-def test_unsuitable_ranks_are_refused(kind: Kind, algorithm: str, gpus: int, told: str) -> None:
+def test_unsuitable_ranks_are_refused(kind: Kind, algorithm: str, gpus: int, error: str) -> None:
     """Before any operation is made."""
-    with pytest.raises(ValueError, match=f"^{told}$"):
+    with pytest.raises(ValueError, match=f"^{error}$"):
         collective(job(kind, algorithm, 8, 800), servers=in_a_row(8, gpus))
 
 

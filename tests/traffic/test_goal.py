@@ -47,13 +47,13 @@ def played(text: str) -> OperationGraph:
 def test_sends_are_messages_and_calcs_are_work() -> None:
     """A receive is no operation; its dependents wait for the message."""
     graph = played(RELAY)
-    told = {(o.verb, o.src, o.dst, o.size_bytes, o.lasts_ns): o for o in graph.operations}
-    first = told[Verb.COMPUTE, "h1", "h1", 0, 100]
-    message = told[Verb.WRITE, "h1", "h2", 10, 0]
-    work = told[Verb.COMPUTE, "h2", "h2", 0, 40]
-    onward = told[Verb.WRITE, "h2", "h3", 20, 0]
-    last = told[Verb.COMPUTE, "h3", "h3", 0, 7]
-    assert len(told) == len(graph.operations) == 5
+    by_kind = {(o.verb, o.src, o.dst, o.size_bytes, o.lasts_ns): o for o in graph.operations}
+    first = by_kind[Verb.COMPUTE, "h1", "h1", 0, 100]
+    message = by_kind[Verb.WRITE, "h1", "h2", 10, 0]
+    work = by_kind[Verb.COMPUTE, "h2", "h2", 0, 40]
+    onward = by_kind[Verb.WRITE, "h2", "h3", 20, 0]
+    last = by_kind[Verb.COMPUTE, "h3", "h3", 0, 7]
+    assert len(by_kind) == len(graph.operations) == 5
     assert first.after == ()
     assert message.after == (first.id,)
     assert work.after == (message.id,)

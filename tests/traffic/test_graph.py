@@ -78,9 +78,9 @@ def circle_of(count: int) -> OperationGraph:
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_cycle_is_reported_by_its_operations(count: int) -> None:
     """Those of the cycle, and not those that wait for it."""
-    with pytest.raises(ValueError, match="wait for each other in a circle") as told:
+    with pytest.raises(ValueError, match="wait for each other in a circle") as error:
         circle_of(count).check(["h1", "h2"])
-    numbers = str(told.value).removeprefix("operations ").split(" wait")[0].split(" > ")
+    numbers = str(error.value).removeprefix("operations ").split(" wait")[0].split(" > ")
     assert sorted(map(int, numbers)) == list(range(count))
 
 

@@ -26,8 +26,8 @@ from tests.support.small_fabrics import (
     PAIR,
     Outcome,
     finish,
-    look,
     outcome_of,
+    outcome_so_far,
     shortest_paths,
     spec_of,
     star,
@@ -154,7 +154,7 @@ def test_delayed_packet_is_overtaken(fabric: str) -> None:
             for _, bytes_ in frames_of(fabric_run.fabric.captured())
             if len(bytes_) > 1000
         ]
-        outcome = look(fabric_run)
+        outcome = outcome_so_far(fabric_run)
     assert (record.hits, record.packets_dropped) == (1, 0)
     packet_ps = (4096 + HEADERS[fabric] + FRAMING[fabric]) * 80
     assert arrived.index(psn) == 10 + 2_000_000 // packet_ps
@@ -216,9 +216,13 @@ def test_link_down_stops_all_packets(fabric: str, cable: str) -> None:
     spec = spec_of(PAIR, *on(fabric, f"at: 20us, for: 30us, link-down: {{cable: {cable}}}"))
     with started(spec) as fabric_run:
         fabric_run.run_until(20_000)
-        before = {port: sum(look(fabric_run).ports[port]["rx_packets"]) for port in (cable, far)}
+        before = {
+            port: sum(outcome_so_far(fabric_run).ports[port]["rx_packets"]) for port in (cable, far)
+        }
         fabric_run.run_until(50_000)
-        after = {port: sum(look(fabric_run).ports[port]["rx_packets"]) for port in (cable, far)}
+        after = {
+            port: sum(outcome_so_far(fabric_run).ports[port]["rx_packets"]) for port in (cable, far)
+        }
         assert before == after
         outcome = finish(fabric_run, within_ns=90_000_000)
         (record,) = records(fabric_run).values()
@@ -239,7 +243,7 @@ def test_link_down_drops_packets_that_a_fault_holds(fabric: str, held: str, last
     cut = f"at: 41us, for: 1us, link-down: {{cable: {MIDDLE}}}"
 
     def arrived(run: VirtualFabric) -> int:
-        return sum(look(run).ports["right:left"]["rx_packets"])
+        return sum(outcome_so_far(run).ports["right:left"]["rx_packets"])
 
     with started(spec_of(PAIR, *on(fabric, late, cut))) as run:
         run.run_until(41_000)
@@ -281,9 +285,9 @@ def test_overlapping_link_faults_hold_the_link_down() -> None:
     )
     with started(spec_of(PAIR, *on("roce", *entries))) as fabric_run:
         fabric_run.run_until(10_000)
-        before = sum(look(fabric_run).ports["right:left"]["rx_packets"])
+        before = sum(outcome_so_far(fabric_run).ports["right:left"]["rx_packets"])
         fabric_run.run_until(60_000)
-        outcome = look(fabric_run)
+        outcome = outcome_so_far(fabric_run)
     assert sum(outcome.ports["right:left"]["rx_packets"]) == before
     assert outcome.ports[MIDDLE]["link_downed"] == [1]
 
@@ -373,21 +377,21 @@ def test_set_fault_begins_now_and_is_listed_with_its_state() -> None:
         spec_of(PAIR, *on("roce", f"at: 60us, delay: {{cable: {MIDDLE}, by: 1us}}"))
     ) as run:
 
-        def told() -> list[tuple[str, str, int | None, int | None]]:
+        def listed() -> list[tuple[str, str, int | None, int | None]]:
             faults = change_faults(run.fabric, ListFaults()).faults
             return [(one.name, one.state, one.at_ns, one.end_ns) for one in faults]
 
         later = "delay-1", "waiting", 60_000, None
         run.run_until(50_000)
         change_faults(run.fabric, SetFault("cut", cut.to_mapping()))
-        assert told() == [later, ("cut", "active", 50_000, 51_000)]
+        assert listed() == [later, ("cut", "active", 50_000, 51_000)]
         run.run_until(50_999)
-        assert told() == [later, ("cut", "active", 50_000, 51_000)]
+        assert listed() == [later, ("cut", "active", 50_000, 51_000)]
         run.run_until(51_000)
-        assert told() == [later, ("cut", "over", 50_000, 51_000)]
+        assert listed() == [later, ("cut", "over", 50_000, 51_000)]
         assert records(run)["cut"].hits == 1
         change_faults(run.fabric, ClearFault("cut"))
-        assert told() == [later]
+        assert listed() == [later]
 
 
 PACKET_BYTES = 1026

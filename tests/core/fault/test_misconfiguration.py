@@ -16,7 +16,7 @@ from tests.support.small_fabrics import (
     ONE_SWITCH,
     PAIR,
     finish,
-    look,
+    outcome_so_far,
     port,
     spec_of,
     started,
@@ -31,7 +31,7 @@ FOUR_PORTS = [f"s1:h{n}" for n in range(2, 6)]
 
 
 def count(run: VirtualFabric, ports: list[str], counter: str, priority: int) -> int:
-    return sum(look(run).ports[name][counter][priority] for name in ports)
+    return sum(outcome_so_far(run).ports[name][counter][priority] for name in ports)
 
 
 def in_windows(
@@ -104,16 +104,16 @@ def test_variant_with_the_wrong_setting_keeps_the_fault() -> None:
         "classes: {dscp: {26: 0, 48: 1}}, pfc: {headroom: 5KB}, "
         "ecn: {kmin: 1MB, kmax: 1500KB, pmax: 1%, queues: {3: {kmin: 1MB}}}"
     )
-    told = faults(*(KINDS[kind] for kind in ("wrong-map", "small-headroom", "wrong-ecn")))
+    wrong = faults(*(KINDS[kind] for kind in ("wrong-map", "small-headroom", "wrong-ecn")))
     compare = f"compare={{always: {{switches: {{{always}}}}}}}"
-    with started(spec_of(INCAST, *TUNED, told, compare).variants()["always"]) as run:
+    with started(spec_of(INCAST, *TUNED, wrong, compare).variants()["always"]) as run:
         assert finish(run).flows
 
 
 def test_variant_without_the_setting_drops_the_fault() -> None:
     compare = "compare={plain: {switches: {pfc: off, ecn: off}, hosts: {nic: {cc: none}}}}"
-    told = faults(*(KINDS[kind] for kind in ("small-headroom", "wrong-ecn", "ignored-cnps")))
-    plain = spec_of(INCAST, *TUNED, told, compare).variants()["plain"]
+    wrong = faults(*(KINDS[kind] for kind in ("small-headroom", "wrong-ecn", "ignored-cnps")))
+    plain = spec_of(INCAST, *TUNED, wrong, compare).variants()["plain"]
     with started(plain) as run:
         assert records(run) == {}
 
@@ -217,7 +217,7 @@ def test_small_headroom_drops_the_packets_beyond_it(
     with started(spec_of(PAIR, "switches.pfc={xoff: 96KB}", faults(STORM, fault))) as run:
         run.run_until(99_000)
         record = records(run)["small-headroom-2"]
-        into = look(run).ports["right:left"]
+        into = outcome_so_far(run).ports["right:left"]
         assert record.hits == into["rx_buf_discard"][3] == AFTER_THE_PAUSE - room
         assert record.packets_seen > record.hits
         assert into["headroom_peak_bytes"][3] == room * PACKET_BYTES
@@ -309,10 +309,10 @@ def test_senders_that_ignore_cnps_return_to_line_rate(cc: str) -> None:
     line = 48_000 / PACKET_NS
 
     def sent(run: VirtualFabric) -> int:
-        return sum(look(run).ports["s1:h2"]["rx_packets"])
+        return sum(outcome_so_far(run).ports["s1:h2"]["rx_packets"])
 
     def heard(run: VirtualFabric) -> int:
-        return look(run).hosts["h2"]["rp_cnp_handled"]
+        return outcome_so_far(run).hosts["h2"]["rp_cnp_handled"]
 
     rates = in_windows(THREE, times, sent, *settings)
     cnps = in_windows(THREE, times, heard, *settings)
@@ -322,6 +322,6 @@ def test_senders_that_ignore_cnps_return_to_line_rate(cc: str) -> None:
     assert cnps[2] == 0 < cnps[3]
     with started(spec_of(THREE, *settings)) as run:
         run.run_until(400_000)
-        record, hosts = records(run)["ignored-cnps-1"], look(run).hosts
+        record, hosts = records(run)["ignored-cnps-1"], outcome_so_far(run).hosts
         assert record.hits == record.packets_seen == hosts["h2"]["rp_cnp_ignored"] > 0
         assert hosts["h4"]["rp_cnp_ignored"] == 0

@@ -24,7 +24,7 @@ from emu.spec.rules import contradictions
 from emu.spec.subnet import SLS
 from emu.spec.switch import CREDIT_BLOCK, OPERATIONAL_VLS
 from tests.support.limits import examples
-from tests.support.small_fabrics import Outcome, finish, look, tree_paths
+from tests.support.small_fabrics import Outcome, finish, outcome_so_far, tree_paths
 
 LIMIT = examples(50)
 UPDATES_NS = 50_000
@@ -163,7 +163,7 @@ def test_no_packet_is_dropped_for_want_of_buffer(fabric: Yaml) -> None:
             run.run_until(run.now_ns + 1_500)
             keep_to_the_buffers(run)
         assert run.finished
-        outcome = look(run)
+        outcome = outcome_so_far(run)
     assert dropped(outcome) == 0
 
 
@@ -174,7 +174,7 @@ def test_all_blocks_sent_are_received_and_freed(fabric: Yaml) -> None:
     with running(fabric) as run:
         finish(run)
         run.run_until(run.now_ns + UPDATES_NS)
-        outcome = look(run)
+        outcome = outcome_so_far(run)
         are_at_rest(run)
         for cable in run.topology.cables:
             for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
@@ -198,7 +198,7 @@ def test_packet_faults_leak_no_credit(fabric: Yaml, kind: str, data: st.DataObje
         assert run.finished
         run.run_until(run.now_ns + 1_000_000)  # duplicates take longer to arrive
         are_at_rest(run)
-        assert look(run).total("rx_credit_violations") == 0
+        assert outcome_so_far(run).total("rx_credit_violations") == 0
 
 
 updates = st.one_of(
@@ -224,7 +224,7 @@ def test_lost_credit_updates_only_cost_time(
         (hit,) = run.observe().faults
         assert run.finished
         are_at_rest(run)
-        outcome = look(run)
+        outcome = outcome_so_far(run)
     assert dropped(outcome) == 0
     assert hit.packets_dropped == 0
     assert outcome.total("rx_flow_control_errors") == (hit.hits if effect == "damaged" else 0)

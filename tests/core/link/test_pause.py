@@ -17,8 +17,8 @@ from tests.support.small_fabrics import (
     ONE_SWITCH,
     PAIR,
     finish,
-    look,
     outcome_of,
+    outcome_so_far,
     port,
     spec_of,
     started,
@@ -33,7 +33,7 @@ def inject(run: VirtualFabric, at: str, frame: bytes) -> None:
 
 
 def sent(run: VirtualFabric, at: str, priority: int) -> int:
-    packets: list[int] = look(run).ports[at]["tx_packets"]
+    packets: list[int] = outcome_so_far(run).ports[at]["tx_packets"]
     return packets[priority]
 
 
@@ -117,7 +117,7 @@ def test_global_pause_stops_all_priorities_where_enabled() -> None:
             before = sent(run, "right:h2", 1)
             run.run_until(25_000)
             assert (sent(run, "right:h2", 1) == before) == stopped
-            assert look(run).ports["right:h2"]["rx_global_pause"] == [1]
+            assert outcome_so_far(run).ports["right:h2"]["rx_global_pause"] == [1]
 
 
 @pytest.mark.parametrize("response", ["0ns", "2us"])
@@ -136,8 +136,8 @@ def test_global_pause_time_agrees_in_series_and_counters(response: str) -> None:
     assert seen.samples.paused_ns[-1, place] == paused_ns
     raw = seen.ports["right:h2"]
     assert raw["paused"] == [1000 * paused_ns]  # what `emu watch` shows
-    told = ethernet_counters(seen.ports)["right:h2"]
-    assert told["rx_global_pause_duration"] == paused_ns // 1000
+    counters = ethernet_counters(seen.ports)["right:h2"]
+    assert counters["rx_global_pause_duration"] == paused_ns // 1000
 
 
 @pytest.mark.parametrize(("setting", "priorities"), [("{priorities: [3, 4]}", 2), ("{}", 1)])
@@ -153,10 +153,10 @@ def test_pause_time_adds_up_over_priorities(setting: str, priorities: int) -> No
         seen = run.observe()
     place = seen.samples.ports.index("right:h2")
     assert seen.samples.paused_ns[-1, place] == 5_120 * priorities
-    told = ethernet_counters(seen.ports)["right:h2"]
-    assert told["rx_prio3_pause_duration"] == 5
-    assert told["rx_global_pause"] == 1
-    assert "rx_global_pause_duration" not in told
+    counters = ethernet_counters(seen.ports)["right:h2"]
+    assert counters["rx_prio3_pause_duration"] == 5
+    assert counters["rx_global_pause"] == 1
+    assert "rx_global_pause_duration" not in counters
 
 
 INCAST = (
@@ -280,7 +280,7 @@ def test_dynamic_threshold_shrinks_with_more_ports() -> None:
                 run.run_until(run.now_ns + 1_000)
                 index = run.fabric.index[port(run, "s1:h2")]
                 held = max(held, lib.fabric_held(run.fabric.core, index, 3))
-            assert look(run).total("rx_buf_discard") == 0
+            assert outcome_so_far(run).total("rx_buf_discard") == 0
         headroom = headroom_of(spec, spec.topology.build().port_named["s1:h2"])
         assert expected - 4_200 <= held <= expected + headroom
 
@@ -315,7 +315,10 @@ def test_long_pause_is_refreshed_before_it_expires() -> None:
     outcome = outcome_of(INCAST, "switches.pfc={xoff: 20KB, xon: 10KB}", slow_receiver)
     paused = outcome.ports["s1:h2"]
     assert paused["tx_pause"][3] > 2
-    told, obeyed = paused["tx_pause_duration"][3], outcome.ports["h2:s1"]["rx_pause_duration"][3]
-    assert told > 0
-    assert abs(told - obeyed) < 0.01 * told  # except for the frames' time on the cable
+    requested, obeyed = (
+        paused["tx_pause_duration"][3],
+        outcome.ports["h2:s1"]["rx_pause_duration"][3],
+    )
+    assert requested > 0
+    assert abs(requested - obeyed) < 0.01 * requested  # except for the frames' time on the cable
     assert outcome.total("rx_buf_discard") == 0

@@ -11,7 +11,7 @@ from emu.bindings.fabric import FRAME_BYTES, FrameKind
 from emu.measure.counters import ethernet_counters, infiniband_counters
 from emu.runtime.virtual import VirtualFabric
 from tests.support.random_specs import DROPS
-from tests.support.small_fabrics import PAIR, finish, look, spec_of, started
+from tests.support.small_fabrics import PAIR, finish, outcome_so_far, spec_of, started
 
 NETWORK = PAIR.partition("traffic:")[0]
 CONGESTED = (
@@ -59,7 +59,7 @@ def test_every_length_of_every_frame_is_counted_once(
     with started(spec_of(NETWORK, *settings)) as run:
         at = run.topology.port_named[receiver]
         sent = [(kind, frame[:length]) for kind, frame in frames for length in _lengths(frame)]
-        before = look(run)
+        before = outcome_so_far(run)
         for kind, runt in sent:
             for frame in (runt, frame_of(frames, kind), runt):
                 assert run.fabric.inject(run.topology.peer[at], kind, frame)
@@ -130,7 +130,7 @@ def is_link(kind: FrameKind, frame: bytes) -> bool:
 
 def _expect_counts(run: VirtualFabric, receiver: str, sent: list[tuple[FrameKind, bytes]]) -> None:
     """Conservation: each packet is malformed, dropped for one reason, or received by a host."""
-    outcome = look(run)
+    outcome = outcome_so_far(run)
     own = outcome.ports[receiver]
     malformed = sum(is_malformed(*each) for each in sent if not is_link(*each))
     assert own["rx_malformed"] == [malformed]
@@ -155,7 +155,7 @@ def test_packet_on_a_missing_lane_is_dropped(lane: int) -> None:
         packet = bytes([lane << 4, 2, 0, 2]) + bytes(26)
         assert run.fabric.inject(run.topology.peer[at], FrameKind.IB, packet)
         run.run_until(10_000)
-        counters = look(run).ports["left:h1"]
+        counters = outcome_so_far(run).ports["left:h1"]
         assert counters["rx_malformed"] == [1]
         assert sum(counters["rx_packets"]) == 0
 
@@ -170,7 +170,7 @@ def test_runt_shows_in_standard_counters() -> None:
             at = run.topology.port_named["left:h1"]
             assert run.fabric.inject(run.topology.peer[at], kind, b"\x10")
             run.run_until(10_000)
-            ports = look(run).ports
+            ports = outcome_so_far(run).ports
         named = infiniband_counters(ports) if fabric == "ib" else ethernet_counters(ports)
         assert named["left:h1"][name] == 1
 
@@ -184,10 +184,10 @@ def test_frame_of_the_other_fabric_is_dropped(kind: FrameKind) -> None:
     for receiver in ("left:h1", "h2:right"):
         with started(spec_of(NETWORK, f"fabric={other}")) as run:
             at = run.topology.port_named[receiver]
-            before = look(run).ports[receiver]
+            before = outcome_so_far(run).ports[receiver]
             assert run.fabric.inject(run.topology.peer[at], kind, frame)
             run.run_until(1_000)
-            after = look(run).ports[receiver]
+            after = outcome_so_far(run).ports[receiver]
         changed = {name for name, cells in after.items() if cells != before[name]}
         assert changed - LINK_UPKEEP == {"rx_malformed", *lost}
 
@@ -205,7 +205,7 @@ def test_oversized_frame_is_counted_at_the_receiver(fabric: str, name: str) -> N
     with started(spec_of(NETWORK, f"fabric={fabric}")) as run:
         at = run.topology.port_named["left:h1"]
         assert not run.fabric.inject(run.topology.peer[at], kind, bytes(FRAME_BYTES + 1))
-        ports = look(run).ports
+        ports = outcome_so_far(run).ports
     named = infiniband_counters(ports) if fabric == "ib" else ethernet_counters(ports)
     raw = ports["left:h1"]
     assert named["left:h1"][name] == 1

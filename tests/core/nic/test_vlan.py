@@ -48,13 +48,13 @@ def rows(path: Path, *fields: str) -> list[list[str]]:
     if shutil.which("tshark") is None:
         pytest.skip("needs tshark: apt-get install tshark")
     options = [option for field in fields for option in ("-e", field)]
-    told = subprocess.run(
+    output = subprocess.run(
         ["tshark", "-r", str(path), "-T", "fields", *options],
         check=True,
         capture_output=True,
         text=True,
     )
-    return [line.split("\t") for line in told.stdout.splitlines()]
+    return [line.split("\t") for line in output.stdout.splitlines()]
 
 
 def test_tshark_finds_vid_and_pcp_of_data_acks_and_cnps(tmp_path: Path) -> None:

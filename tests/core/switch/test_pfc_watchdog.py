@@ -6,7 +6,7 @@ import pytest
 
 from emu.measure.counters import ethernet_counters
 from emu.runtime.virtual import VirtualFabric
-from tests.support.small_fabrics import finish, look, outcome_of, spec_of, started
+from tests.support.small_fabrics import finish, outcome_of, outcome_so_far, spec_of, started
 
 TWO_TO_ONE_LEAF = """
 topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 2}
@@ -32,9 +32,9 @@ def storm(*settings: str, until_ns: int = 700_000) -> VirtualFabric:
 
 def other_progress(run: VirtualFabric, for_ns: int) -> int:
     """Packets that leaf1 sends to h2, which no host pauses, within `for_ns`."""
-    before = look(run).ports["leaf1:h2"]["tx_packets"][3]
+    before = outcome_so_far(run).ports["leaf1:h2"]["tx_packets"][3]
     run.run_until(run.now_ns + for_ns)
-    return int(look(run).ports["leaf1:h2"]["tx_packets"][3] - before)
+    return int(outcome_so_far(run).ports["leaf1:h2"]["tx_packets"][3] - before)
 
 
 def test_pause_storm_spreads_without_a_watchdog() -> None:
@@ -48,7 +48,7 @@ def test_watchdog_frees_other_flows_within_detection_and_poll(action: str) -> No
     """The storm begins at 100 us: the queue is stormed by 350 us, and other flows have full speed
     from then on."""
     with storm(f"switches.watchdog.action={action}", until_ns=360_000) as run:
-        counters = look(run).ports["leaf1:h1"]
+        counters = outcome_so_far(run).ports["leaf1:h1"]
         assert counters["watchdog_detected"][3] == 1
         run.run_until(400_000)
         bytes_sent = other_progress(run, 100_000) * 4178
@@ -66,11 +66,11 @@ def test_short_pause_does_not_trigger_the_watchdog() -> None:
 def test_drop_and_forward_treat_stormed_packets_as_named() -> None:
     """The watchdog counts what it drops, as no other counter does; forward drops nothing."""
     with storm() as run:
-        dropped = look(run)
+        dropped = outcome_so_far(run)
     assert dropped.ports["leaf1:h1"]["watchdog_tx_dropped"][3] > 0
     assert dropped.total("rx_buf_discard") + dropped.total("tx_queue_discard") == 0
     with storm("switches.watchdog.action=forward") as run:
-        forwarded = look(run)
+        forwarded = outcome_so_far(run)
     assert forwarded.ports["leaf1:h1"]["watchdog_tx_packets"][3] > 100
     assert forwarded.total("watchdog_tx_dropped") + forwarded.total("watchdog_rx_dropped") == 0
 
@@ -79,13 +79,13 @@ def test_packets_from_a_stormed_port_are_dropped_too() -> None:
     """The watchdog drops both directions of the priority, so h1's own packets do not arrive."""
     own = "traffic.1={name: own, pattern: pair, from: h1, to: h4, op: write, size: 8MB}"
     with storm(own) as run:
-        assert look(run).ports["leaf1:h1"]["watchdog_rx_dropped"][3] > 0
+        assert outcome_so_far(run).ports["leaf1:h1"]["watchdog_rx_dropped"][3] > 0
 
 
 def test_alert_only_counts() -> None:
     """The storm continues to stop all flows."""
     with storm("switches.watchdog.action=alert", until_ns=500_000) as run:
-        assert look(run).ports["leaf1:h1"]["watchdog_detected"][3] == 1
+        assert outcome_so_far(run).ports["leaf1:h1"]["watchdog_detected"][3] == 1
         assert other_progress(run, 50_000) == 0
 
 
@@ -93,9 +93,9 @@ def test_queue_is_restored_after_the_restoration_time() -> None:
     """Counted from the last pause; then all messages arrive."""
     with storm() as run:
         run.run_until(600_000 + 295_000)
-        assert look(run).total("watchdog_restored") == 0
+        assert outcome_so_far(run).total("watchdog_restored") == 0
         run.run_until(600_000 + 300_000 + 2 * 50_000)
-        assert look(run).ports["leaf1:h1"]["watchdog_restored"][3] == 1
+        assert outcome_so_far(run).ports["leaf1:h1"]["watchdog_restored"][3] == 1
         outcome = finish(run)
     assert all(flow.completed for flow in outcome.flows.values())
 
@@ -121,9 +121,9 @@ def test_deadlock_is_reported_port_by_port(switches: int, hops: int, fabric: str
         run.run_until(1_000_000)
         (deadlock,) = run.observe().deadlocks
         run.run_until(deadlock.found_ns + 1_000_000)
-        before = look(run).ports
+        before = outcome_so_far(run).ports
         run.run_until(run.now_ns + 5_000_000)
-        after = look(run).ports
+        after = outcome_so_far(run).ports
         (again,) = run.observe().deadlocks
     assert again == deadlock
     assert deadlock.priority == level
@@ -179,7 +179,7 @@ def test_deadlock_of_one_lane_spares_the_other() -> None:
         run.run_until(5_000_000)
         (deadlock,) = run.observe().deadlocks
         assert deadlock.priority == 0
-        assert look(run).flows["other"].completed
+        assert outcome_so_far(run).flows["other"].completed
 
 
 def test_last_storm_counters_restart_with_each_storm() -> None:
@@ -211,7 +211,7 @@ def test_last_storm_counters_restart_with_each_storm() -> None:
 
 def watchdog_counters(run: VirtualFabric) -> dict[str, int]:
     """Watchdog counters of leaf1's port to h1, on the paused priority."""
-    counters = ethernet_counters(look(run).ports)["leaf1:h1"]
+    counters = ethernet_counters(outcome_so_far(run).ports)["leaf1:h1"]
     return {
         name.removeprefix("prio3_"): count
         for name, count in counters.items()

@@ -14,8 +14,8 @@ from tests.support.small_fabrics import (
     ONE_SWITCH,
     PAIR,
     finish,
-    look,
     outcome_of,
+    outcome_so_far,
     port,
     spec_of,
     started,
@@ -38,9 +38,9 @@ def test_queues_share_a_port_by_their_weights(heavy: int, light: int) -> None:
     spec = spec_of(TWO_CLASSES, f"switches.scheduling.weights={{3: {heavy}, 0: {light}}}")
     with started(spec) as run:
         run.run_until(20_000)
-        before = look(run).ports["s1:h1"]["tx_bytes"]
+        before = outcome_so_far(run).ports["s1:h1"]["tx_bytes"]
         run.run_until(320_000)
-        after = look(run).ports["s1:h1"]["tx_bytes"]
+        after = outcome_so_far(run).ports["s1:h1"]["tx_bytes"]
     share = (after[3] - before[3]) / (after[3] - before[3] + after[0] - before[0])
     assert share == pytest.approx(heavy / (heavy + light), rel=0.01)
 
@@ -51,9 +51,9 @@ def test_strict_queue_starves_the_others() -> None:
     spec = spec_of(TWO_CLASSES, "switches.scheduling.strict=[6, 3]")
     with started(spec) as run:
         run.run_until(20_000)
-        before = look(run).ports["s1:h1"]["tx_bytes"][0]
+        before = outcome_so_far(run).ports["s1:h1"]["tx_bytes"][0]
         run.run_until(320_000)
-        assert look(run).ports["s1:h1"]["tx_bytes"][0] == before
+        assert outcome_so_far(run).ports["s1:h1"]["tx_bytes"][0] == before
         assert all(flow.completed for flow in finish(run).flows.values())
 
 
@@ -142,13 +142,13 @@ def test_preset_selects_priorities_of_data_and_cnps(
 
 def test_key_beside_a_preset_changes_only_that_key() -> None:
     """A nearer layer can have another preset."""
-    told = spec_of(
+    spec = spec_of(
         PAIR,
         "switches.preset=nvidia",
         "switches.ecn={kmax: 1MB}",
         "switches.nodes={left: {preset: cisco}}",
     )
-    right, left = told.switch("right").ecn, told.switch("left").ecn
+    right, left = spec.switch("right").ecn, spec.switch("left").ecn
     assert right is not None
     assert (right.kmin_bytes, right.kmax_bytes, right.pmax) == (150_000, 1_000_000, 1.0)
     assert left is not None
@@ -167,16 +167,16 @@ def test_nearer_preset_replaces_a_farther_one(all_have: str, left_has: str, laye
         f"switches.{layer % left_has}",
         "switches.ecn.at=dequeue",
     )
-    told = spec_of(PAIR, *both).switch("left")
+    left = spec_of(PAIR, *both).switch("left")
     alone = spec_of(PAIR, f"switches.preset={left_has}", "switches.ecn.at=dequeue").switch("left")
-    assert told.model_copy(update={"preset": left_has}) == alone
+    assert left.model_copy(update={"preset": left_has}) == alone
 
 
 def test_preset_none_removes_a_farther_preset() -> None:
     """But keeps the keys beside it."""
     layers = ("preset=sonic", "ecn={kmax: 2MB}", "nodes={left: {preset: none}}")
-    told = spec_of(PAIR, *(f"switches.{layer}" for layer in layers)).switch("left")
-    assert told == spec_of(PAIR, "switches.ecn={kmax: 2MB}").switch("left")
+    left = spec_of(PAIR, *(f"switches.{layer}" for layer in layers)).switch("left")
+    assert left == spec_of(PAIR, "switches.ecn={kmax: 2MB}").switch("left")
 
 
 def test_preset_of_one_section_keeps_the_other_sections() -> None:

@@ -9,7 +9,7 @@ from emu._core import lib
 from emu.runtime.virtual import VirtualFabric
 from emu.spec.fault import Fault
 from emu.spec.outages import changed_hops, degraded
-from tests.support.small_fabrics import Outcome, finish, look, spec_of, started
+from tests.support.small_fabrics import Outcome, finish, outcome_so_far, spec_of, started
 
 CLOS = """
 topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 4}
@@ -45,7 +45,7 @@ def fault_at(outage: str) -> str:
 
 def at(run: VirtualFabric, now_ns: int) -> Outcome:
     run.run_until(now_ns)
-    return look(run)
+    return outcome_so_far(run)
 
 
 def over_spine1(outcome: Outcome) -> int:
@@ -87,7 +87,7 @@ def test_flapping_link_is_avoided_each_time(kind: str) -> None:
             assert over_spine1(away) == over_spine1(still) < over_spine1(again)
 
 
-def tell(run: VirtualFabric, until_ns: int) -> None:
+def reroute_until(run: VirtualFabric, until_ns: int) -> None:
     """Runs on, and answers each link change with new routes, as a lab does."""
     flag = run.fabric.links_changed_flag
     whole = now = run.topology
@@ -113,13 +113,13 @@ def test_routes_sent_live_equal_those_computed_in_advance(kind: str) -> None:
     spec = spec_of(CLOS, routing(kind), f"faults=[{fault_at('near')}]")
     with started(spec) as run:
         run.run_until(ENDS + CONVERGENCE + 50_000)
-        foreseen = look(run)
+        planned = outcome_so_far(run)
     (fault,) = spec.faults
     with started(spec_of(CLOS, routing(kind))) as run:
         run.fabric.add_faults((Fault.model_validate(fault.to_mapping()),))
-        tell(run, ENDS + CONVERGENCE + 50_000)
-        told = look(run)
-    assert told.ports == foreseen.ports
+        reroute_until(run, ENDS + CONVERGENCE + 50_000)
+        live = outcome_so_far(run)
+    assert live.ports == planned.ports
 
 
 def test_long_flapping_takes_no_more_memory() -> None:

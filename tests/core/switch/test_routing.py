@@ -13,7 +13,15 @@ from emu.bindings.source_ports import source_ports
 from emu.runtime.virtual import VirtualFabric
 from emu.wire.layers import BTH
 from tests.support.frames import frames_of
-from tests.support.small_fabrics import Outcome, finish, look, outcome_of, port, spec_of, started
+from tests.support.small_fabrics import (
+    Outcome,
+    finish,
+    outcome_of,
+    outcome_so_far,
+    port,
+    spec_of,
+    started,
+)
 
 CLOS = """
 topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 4}
@@ -162,7 +170,7 @@ def test_ecmp_qp_spreads_queue_pairs_of_one_5_tuple(name: str, used: int) -> Non
             ip = IP(src="10.0.0.1", dst="10.0.0.5", ttl=64) / UDP(sport=0xC000, dport=4791)
             inject(run, "h1:leaf1", bytes(Ether() / ip / BTH(dest_qp=qp) / bytes(60)))
         run.run_until(1_000_000)
-        assert sum(sent > 0 for sent in uplinks(look(run))) == used
+        assert sum(sent > 0 for sent in uplinks(outcome_so_far(run))) == used
 
 
 def inject(run: VirtualFabric, at: str, frame: bytes) -> None:
@@ -186,7 +194,7 @@ def test_link_loss_ends_with_convergence(cable: str, name: str) -> None:
 
 def at(run: VirtualFabric, now_ns: int) -> Outcome:
     run.run_until(now_ns)
-    return look(run)
+    return outcome_so_far(run)
 
 
 def lost_by(run: VirtualFabric, now_ns: int) -> int:
