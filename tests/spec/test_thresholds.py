@@ -331,7 +331,7 @@ def test_marks_without_a_reacting_sender_warn(case: str) -> None:
     switches, more, where, cure = UNHEEDED[case]
     (warning,) = warnings_of(spec_of(switches, more=more))
     assert warning.startswith("flow: leaf1:h2 marks packets")
-    assert "no sender slows down for it (h1 has cc: none" in warning
+    assert "no sender reacts (h1 and all other senders of such packets have cc: none" in warning
     assert where in warning
     assert cure in warning
 
@@ -357,7 +357,7 @@ def test_steps_for_40_gbit_on_faster_links_warn(gbit: int, rai: int, rhai: int) 
     spec gives the paper's R_AI."""
     rate, more = f"{gbit}Gbit", "hosts: {nic: {cc: dcqcn}}"
     (warning,) = warnings_of(spec_of("ecn: on, buffer: 64MB", rate=rate, more=more))
-    assert f"{gbit / 40:g} times smaller beside the link" in warning
+    assert f"{gbit / 40:g} times smaller relative to the link" in warning
     assert f"hosts.nic.dcqcn.rai={rai}Mbit and hosts.nic.dcqcn.rhai=" in warning
     for steps in (f"{{rai: {rai}Mbit, rhai: {rhai}Mbit}}", "{rai: 40Mbit}"):
         given = f"hosts: {{nic: {{cc: dcqcn, dcqcn: {steps}}}}}"
@@ -469,7 +469,9 @@ switches: {{routing: {{kind: {kind}}}}}
 traffic: [{{name: flow, pattern: pair, from: h1, to: h2, size: 1MB}}]
 """
     (warning,) = warnings_of(spec_from_text(text.encode(), source="test.emu.yml"))
-    assert warning.startswith(f"flow: leaf1 sends the packets of a flow by several paths ({kind} ")
+    assert warning.startswith(
+        f"flow: leaf1 sends the packets of a flow over several paths ({kind} "
+    )
     for cure in ("hosts.nic.recovery=selective-repeat", "topology.spines=1"):
         spec = spec_from_text(text.encode(), source="test.emu.yml", settings=(cure,))
         assert warnings_of(spec) == ()

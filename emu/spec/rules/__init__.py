@@ -1,13 +1,11 @@
-"""Contradictions: keys that are right each for itself and wrong together.
+"""Contradictions: keys that are valid by themselves but not together.
 
-A rule is a function from a spec to findings, named after what must hold; each
-file here ends with the list of its own. A finding tells the reason and the
-remedy, at the key that a user would most likely change, and names the other
-keys it rests on.
+A rule is a function from a spec to findings, and its name states the requirement. Each file here
+ends with the list of its rules. A finding is at the key that a user would most likely change. It
+states the reason and the remedy, and refers to the other keys that it depends on.
 
-Most rules look at the fabric's graph, and some at every flow. So those come first
-that say whether the graph is sound and the flows can be counted; where they find
-something, those that rely on it are not asked.
+Most rules use the fabric's graph, and some use every flow. So the rules about a valid graph and a
+limited number of flows come first. If they find an error, the rules that rely on them do not run.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ _ON_THE_FLOWS = (
 
 
 def contradictions(spec: Spec) -> list[Diagnostic]:
-    """Everything in a spec that contradicts itself."""
+    """All contradictions in a spec."""
     found = _ask(topology.SOUND, spec)
     if found:
         return found

@@ -1,4 +1,4 @@
-"""What must hold for captures and checks: they name what there is, and checks can fail."""
+"""Rules for captures and checks: their names exist, and every check can fail."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def checked_names_exist(spec: Spec) -> Iterator[Diagnostic]:
 
 
 _COUNTERS = {"counter": ("name",), "agreement": ("name", "like")}
-"""Kinds of checks -> their keys that name a counter."""
+"""Kind of check -> its keys that name a counter."""
 
 
 def checked_counters_exist(spec: Spec) -> Iterator[Diagnostic]:
-    """A check of a counter that nothing counts would fail at the end of a long run."""
+    """Without this rule a check of an unknown counter would fail at the end of a long run."""
     of_ports = spec.fabric_kind.framing.value
     inside = {SCALE_UP.framing.value} if spec.scale_up else set()
     places = {of_ports, "port", "nic", *inside}
@@ -71,7 +71,7 @@ _ALL_COUNTERS = "; docs/reference/counters.md has all counters"
 
 
 def _named(check: Check, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Keys of a check that hold names, and each name there."""
+    """Each name under these keys of a check, with its key."""
     for key in keys:
         value = getattr(check.what, key, None)
         names = (value,) if isinstance(value, str) else value or ()
@@ -99,7 +99,7 @@ def _slowest_link(spec: Spec, hosts: Iterable[str]) -> int | None:
 
 
 def checked_priorities_carry_traffic(spec: Spec) -> Iterator[Diagnostic]:
-    """On InfiniBand every lane is lossless, and whichever carries the traffic will do."""
+    """Does not apply to InfiniBand, where every lane is lossless."""
     if spec.fabric_kind.uses_credits:
         return
     known = spec.topology.build().host
@@ -141,7 +141,7 @@ def checked_windows_are_in_the_run(spec: Spec) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 (*path, "after"),
                 f"the run is over by then (time_limit is {write_time(spec.time_limit_ps)}); "
-                "look earlier, or raise time_limit",
+                "lower after, or raise time_limit",
                 about=(("time_limit",),),
             )
         elif window.until_ps is not None and window.until_ps <= window.after_ps:
@@ -161,13 +161,13 @@ def checked_ports_are_captured(spec: Spec) -> Iterator[Diagnostic]:
                 what = "nothing is" if port == "all" else f"{port} is not"
                 yield Diagnostic(
                     ("verify", index, check.kind),
-                    f"{what} captured, so it has no {wanted} to look at; add it to capture",
+                    f"{what} captured, so the check has no {wanted}; add it to capture",
                     about=(("capture",),),
                 )
 
 
 def _looked_at(check: Check) -> Iterator[tuple[str, str]]:
-    """Ports whose captures a check needs, and what of these."""
+    """The ports whose captures a check needs, and the content that it needs."""
     if check.checksums:
         yield from ((port, "checksums") for port in check.checksums.at)
     if check.marks:
@@ -183,7 +183,7 @@ def checked_ios_are_done(spec: Spec) -> Iterator[Diagnostic]:
             continue
         path, about = ("verify", index, check.kind), (("traffic",),)
         if not isinstance(entry, StorageEntry):
-            text = f"{entry.name} is no storage, and has no {way}s; name an entry that is"
+            text = f"{entry.name} is not a storage entry and has no {way}s; name a storage entry"
             yield Diagnostic((*path, "traffic"), text, about)
         elif not (entry.ios.reads if way == "read" else entry.ios.writes):
             share = f"{100 * entry.reads:g} % of its {entry.count} I/Os read"
@@ -198,13 +198,13 @@ def checked_loads_have_slowdowns(spec: Spec) -> Iterator[Diagnostic]:
         if check.fct_slowdown is not None and check.fct_slowdown.traffic in others:
             name = check.fct_slowdown.traffic
             here = f"; name {' or '.join(loads)}" if loads else "; check its latency"
-            text = f"{name} is no background load, whose messages alone have a slowdown{here}"
+            text = f"{name} is not a background load, and only those have slowdowns{here}"
             path = ("verify", index, "fct_slowdown", "traffic")
             yield Diagnostic(path, text, about=(("traffic",),))
 
 
 def _flows(spec: Spec) -> dict[str, tuple[str, str]]:
-    """Source and destination of each flow, by its name."""
+    """The source and destination of each flow, by its name."""
     return {name: pair for entry in spec.traffic for name, pair in entry.ends(spec.seed).items()}
 
 

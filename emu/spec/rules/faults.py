@@ -1,4 +1,4 @@
-"""What must hold for faults of every kind; each kind adds its own (`FaultKind.contradictions`)."""
+"""Rules for faults of every kind; each kind adds its own (`FaultKind.contradictions`)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def fault_names_are_unique(spec: Spec) -> Iterator[Diagnostic]:
         if first.setdefault(name, index) != index:
             yield Diagnostic(
                 ("faults", index),
-                f"another fault is called {name!r} too; rename one, or their results could not "
-                "be told apart",
+                f"another fault has the name {name!r} too; rename one, so that their results "
+                "can be distinguished",
                 about=(("faults", first[name]),),
             )
 
@@ -62,7 +62,7 @@ def faults_are_available_in_the_fabric(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def faults_suit_the_spec(spec: Spec) -> Iterator[Diagnostic]:
-    """Each by the rules of its kind."""
+    """Applies the rules of each fault's kind."""
     for index, fault in enumerate(spec.faults):
         if fault.what.why_unavailable(spec.fabric_kind) is None:
             yield from fault.what.contradictions(fault, ("faults", index), spec)

@@ -1,4 +1,4 @@
-"""What must hold for a host and its NIC."""
+"""Rules for a host and its NIC."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def slowest_rate_is_below_the_link_s(spec: Spec) -> Iterator[Diagnostic]:
         slowest_bps = round(control.parameters()[control.slowest])
         if slowest_bps > rate_bps:
             section = CONTROLS[nic.cc].key
-            assert section is not None, "a control with a slowest rate has a key for it"
+            assert section is not None, "a control with a lowest rate has a key for it"
             yield Diagnostic(
                 for_host(spec, name, "nic", section, control.slowest),
                 f"{write_rate(slowest_bps)} is more than hosts' links of "
@@ -47,7 +47,7 @@ def who_tolerates_reordering_keeps_packets(spec: Spec) -> Iterator[Diagnostic]:
         if nic.reordering and not nic.recovery_scheme.keeps_early_packets:
             yield Diagnostic(
                 for_host(spec, name, "nic", "reordering"),
-                f"recovery: {nic.recovery} keeps no packet that comes before its time, so none may "
+                f"recovery: {nic.recovery} discards packets that arrive early, so none may "
                 "overtake another; use recovery: selective-repeat, or take this out",
                 about=(for_host(spec, name, "nic", "recovery"),),
             )
@@ -94,7 +94,7 @@ def pcps_have_a_tag_to_be_told_in(spec: Spec) -> Iterator[Diagnostic]:
         if nic.parameters_of(RoceCcEcn).cnp_802p_prio is not None and nic.vlan is None:
             yield Diagnostic(
                 for_host(spec, name, "nic", "roce_cc_ecn", "cnp_802p_prio"),
-                "frames without a VLAN tag tell no PCP; give the NIC one (vlan: 0 is a priority "
+                "frames without a VLAN tag have no PCP; give the NIC one (vlan: 0 is a priority "
                 "tag), or take this out and use cnp_dscp",
                 about=(for_host(spec, name, "nic", "vlan"),),
                 idle_if_inherited=True,

@@ -1,7 +1,7 @@
 """Congestion controls that can never act, because no mark can reach them.
 
-DCQCN, DCTCP and InfiniBand's table slow a flow down when packets come with marks, and at no other
-time. Without marks a run with such a control is, packet by packet, the run without it.
+DCQCN, DCTCP and InfiniBand's congestion control table slow a flow down only when its packets are
+marked. Without marks a run with such a control equals the run without it, packet by packet.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from traffic.graph import Flow
 
 
 def idle_controls(spec: Spec) -> Iterator[str]:
-    """A sentence for each congestion control and each reason for which it never acts."""
+    """A warning for each congestion control and each reason why it never acts."""
     idle: dict[tuple[str, str], list[str]] = {}
     for host, reason in unmarked(spec).items():
         if reason is not None:
@@ -26,7 +26,7 @@ def idle_controls(spec: Spec) -> Iterator[str]:
 
 
 def unmarked(spec: Spec) -> dict[str, str | None]:
-    """By sender whose control acts on marks: why none reaches it; None: one may."""
+    """Sender whose control acts on marks -> the reason why no mark reaches it; None: one may."""
     if not any(acts_on_marks(spec, host) for host in spec.topology.build().host):
         return {}
     reasons: dict[str, str | None] = {}
@@ -38,13 +38,13 @@ def unmarked(spec: Spec) -> dict[str, str | None]:
 
 
 def acts_on_marks(spec: Spec, host: str) -> bool:
-    """Whether its congestion control is told of marked packets."""
+    """Whether a host's congestion control reacts to marks."""
     nic = spec.host(host).nic
     return nic.control(nic.cc).becn.by != "none"
 
 
 def _why_unmarked(spec: Spec, flow: Flow) -> str | None:
-    """Why no mark of a flow's packets slows it down, and what to set; None: one may."""
+    """The reason why no mark slows a flow down, and the remedy; None: a mark may."""
     host = flow.bytes_from
     nic, priority = spec.host(host).nic, spec.priority(host, flow.priority)
     control = nic.control(nic.cc)
@@ -52,13 +52,13 @@ def _why_unmarked(spec: Spec, flow: Flow) -> str | None:
     if spec.fabric_kind.is_ethernet and not control.is_on(priority):
         return control.why_off(priority)
     if spec.fabric_kind.is_ethernet and not nic.ecn:
-        return "its packets say that they do not understand ECN; set hosts.nic.ecn=on"
+        return "its packets are not ECN-capable; set hosts.nic.ecn=on"
     if any(marks(spec, port, priority) for port in on_the_way(spec, flow)):
         return None
     if not spec.fabric_kind.is_ethernet:
-        return f"no switch on the way marks packets; set switches.fecn=on, or {without}"
+        return f"no switch on the path marks packets; set switches.fecn=on, or {without}"
     return (
-        f"no switch on the way marks packets of priority {priority}; set switches.ecn=on, or "
+        f"no switch on the path marks packets of priority {priority}; set switches.ecn=on, or "
         f"{without}"
     )
 
@@ -72,7 +72,7 @@ def marks(spec: Spec, port: Port, priority: int) -> bool:
 
 
 def on_the_way(spec: Spec, flow: Flow) -> Iterator[Port]:
-    """Ports of switches that a flow's packets may leave by, on all their shortest paths."""
+    """The egress ports of switches on all shortest paths of a flow's packets."""
     topology = spec.topology.build()
     nodes = {topology.peer[topology.ports[flow.bytes_from][0]].node}
     while nodes and flow.bytes_to not in nodes:

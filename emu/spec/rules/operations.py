@@ -1,4 +1,4 @@
-"""What must hold for the operations of the workload: their sizes, and who carries them."""
+"""Rules for the operations of the workload: their sizes and transports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CARRIED = {
     "uc": ("write", "write-imm", "send", "send-imm"),
     "ud": ("send", "send-imm"),
 }
-"""Operations of each transport; RC carries all."""
+"""The operations of each transport. RC supports all operations."""
 
 
 def atomics_are_words(spec: Spec) -> Iterator[Diagnostic]:
@@ -54,8 +54,8 @@ def datagrams_fit_into_a_packet(spec: Spec) -> Iterator[Diagnostic]:
         if entry.size_bytes > mtu:
             yield Diagnostic(
                 ("traffic", index, "size"),
-                f"a datagram is one packet, and {narrowest}'s hold {mtu} bytes; send less, or use "
-                "transport: uc",
+                f"a datagram is one packet, and those of {narrowest} hold {mtu} bytes; lower size, "
+                "or use transport: uc",
                 about=(("traffic", index, "transport"), for_host(spec, narrowest, "nic", "mtu")),
             )
 
@@ -65,7 +65,7 @@ def pongs_know_of_pings(spec: Spec) -> Iterator[Diagnostic]:
         if isinstance(entry, PingPong) and Verb(entry.op).fetches:
             yield Diagnostic(
                 ("traffic", index, "op"),
-                f"whoever is asked by {entry.op} does not know, and could not answer; use pattern: "
+                f"the responder of {entry.op} is not notified and could not answer; use pattern: "
                 "pair, whose messages wait for each other too",
                 about=(("traffic", index, "pattern"),),
             )

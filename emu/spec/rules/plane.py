@@ -1,4 +1,4 @@
-"""What must hold between the fabric and who forwards and marks in it."""
+"""Rules for the software that forwards and marks packets."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _WHO = {"ebpf": "eBPF", "red": "the kernel's RED"}
 
 def the_kernel_has_ports_to_mark_on(spec: Spec) -> Iterator[Diagnostic]:
     if "ovs" not in spec.fabric_kind.planes:
-        why, remedy = f"{spec.fabric_kind.title} does without", "fabric: roce"
+        why, remedy = f"{spec.fabric_kind.title} does not use", "fabric: roce"
     elif spec.plane == "shim":
-        why, remedy = "plane: shim does without", "plane: ovs"
+        why, remedy = "plane: shim does not use", "plane: ovs"
     else:
         return
     for name in spec.topology.build().switch:
@@ -47,8 +47,8 @@ def the_kernel_marks_what_joins_a_queue(spec: Spec) -> Iterator[Diagnostic]:
         if ecn is not None and ecn.marker in _WHO and ecn.at == "dequeue":
             yield Diagnostic(
                 for_switch(spec, name, "ecn", "at"),
-                f"{_WHO[ecn.marker]} marks packets before they join a queue, and cannot know what "
-                "they will leave behind; use marker: shim, or at: enqueue",
+                f"{_WHO[ecn.marker]} marks packets before they join a queue, and cannot know the "
+                "depth when they leave; use marker: shim, or at: enqueue",
                 about=(for_switch(spec, name, "ecn", "marker"),),
             )
 

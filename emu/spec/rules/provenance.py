@@ -1,4 +1,5 @@
-"""Where a value of one switch, port or host was given: for itself, for its role, or for all."""
+"""The path of the key that gives a value of one switch, port or host: for itself, for its role, or
+for all."""
 
 from __future__ import annotations
 
@@ -7,16 +8,18 @@ from emu.spec.scenario import Spec
 from topologies.graph import Port
 
 _LAYERS = {"roles", "nodes", "ports"}
-"""Keys of `switches` below which some of them have values of their own."""
+"""The keys of `switches` whose values apply to some switches or ports."""
 
 
 def for_switch(spec: Spec, name: str, *keys: str) -> KeyPath:
-    """`("switches", "roles", "leaf", "pfc", "xon")` when leaves have an xon of their own."""
+    """The key of a switch: `("switches", "roles", "leaf", "pfc", "xon")` if leaves have an xon of
+    their own."""
     return _nearest("switches", spec, (("nodes", name), *_roles(spec, name)), keys)
 
 
 def for_port(spec: Spec, port: Port, *keys: str) -> KeyPath:
-    """`("switches", "ports", "h1", "pfc", "xon")` when ports to h1 have an xon of their own."""
+    """The key of a port: `("switches", "ports", "h1", "pfc", "xon")` if ports to h1 have an xon of
+    their own."""
     if not _LAYERS & spec.written.get("switches", {}).keys():
         return ("switches", *keys)
     topology = spec.topology.build()
@@ -27,7 +30,7 @@ def for_port(spec: Spec, port: Port, *keys: str) -> KeyPath:
 
 
 def _roles(spec: Spec, switch: str) -> list[KeyPath]:
-    """Nearest first."""
+    """The paths of a switch's roles, the most specific first."""
     return [("roles", role) for role in reversed(spec.topology.build().roles[switch])]
 
 
@@ -43,12 +46,12 @@ def _nearest(
 
 
 def is_written(spec: Spec, path: KeyPath) -> bool:
-    """Whether a key is there, and no default."""
+    """Whether the spec gives the key."""
     return has(spec.written, path)
 
 
 def has(mapping: object, path: KeyPath) -> bool:
-    """Whether a key was written, in mappings and lists within mappings."""
+    """Whether nested mappings and lists have the path."""
     for key in path:
         if isinstance(mapping, dict) and key in mapping:
             mapping = mapping[key]

@@ -1,4 +1,4 @@
-"""What must hold for the paths that packets take, and for links that come and go."""
+"""Rules for the paths of packets, and for links that are lost and return."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from emu.spec.rules.provenance import for_switch
 from emu.spec.scenario import Spec
 
 MAX_LOSSES = 1000
-"""Of links in one run: each changes the routes of many switches."""
+"""The most losses of a link in one run, since each changes the routes of many switches."""
 
 
 def routing_keys_are_used(spec: Spec) -> Iterator[Diagnostic]:
-    """What is said for all switches may be of use to some of them only."""
+    """A setting of all switches is used if at least one of them uses it."""
     routings = {name: spec.switch(name).routing for name in spec.topology.build().switch}
     kinds = {routing.kind for routing in routings.values()}
     for key, field, kind in (("gap", "gap_ps", "flowlet"), ("paths", "paths", "pinned")):
@@ -25,7 +25,7 @@ def routing_keys_are_used(spec: Spec) -> Iterator[Diagnostic]:
             if kind not in kinds and field in routing.model_fields_set:
                 yield Diagnostic(
                     for_switch(spec, name, "routing", key),
-                    f"only kind: {kind} asks for it, and no switch has that; choose it, or take "
+                    f"only kind: {kind} uses it, and no switch has that kind; choose it, or take "
                     "this out",
                     about=(for_switch(spec, name, "routing", "kind"),),
                 )
@@ -41,7 +41,7 @@ def service_levels_are_infinibands(spec: Spec) -> Iterator[Diagnostic]:
             text = "RoCE packets have no service level; take it out, or use fabric: ib"
             yield Diagnostic(path, text, about=(("fabric",),), idle_if_inherited=True)
         elif routing.kind not in PACKET_KINDS:
-            text = f"kind: {routing.kind} asks for no service levels; use spray or adaptive"
+            text = f"has no effect with kind: {routing.kind}; use spray or adaptive"
             yield Diagnostic(path, text, about=(for_switch(spec, name, "routing", "kind"),))
 
 
@@ -64,8 +64,8 @@ def infiniband_hashes_nothing(spec: Spec) -> Iterator[Diagnostic]:
         if kind not in ("ecmp", *PACKET_KINDS):
             yield Diagnostic(
                 for_switch(spec, name, "routing", "kind"),
-                f"InfiniBand's switches know destinations and no flows, so {kind} is not for "
-                "them; use spray or adaptive, or fabric: roce",
+                "InfiniBand's switches route by destination, not by flow, so they do not "
+                f"support {kind}; use spray or adaptive, or fabric: roce",
                 about=(("fabric",),),
                 idle_if_inherited=True,
             )
@@ -93,7 +93,7 @@ def pinned_flows_have_that_path(spec: Spec) -> Iterator[Diagnostic]:
                 yield Diagnostic(
                     path,
                     f"no shortest path from {ends[flow][0]} to {ends[flow][1]} leads over {via}; "
-                    "name a switch between them",
+                    "name a switch on such a path",
                     about,
                 )
 
@@ -103,7 +103,7 @@ def _pinned(routing: Routing) -> dict[str, str]:
 
 
 def hints_name_a_port(spec: Spec) -> Iterator[Diagnostic]:
-    """Where Open vSwitch forwards, the shim's choice goes with the packet."""
+    """With Open vSwitch, the tag of a packet holds the port that the core has chosen."""
     topology = spec.topology.build()
     if spec.plane_in_use == "shim":
         return
@@ -115,8 +115,8 @@ def hints_name_a_port(spec: Spec) -> Iterator[Diagnostic]:
         if is_hinted(spec, name, changes):
             yield Diagnostic(
                 for_switch(spec, name, "routing", "kind"),
-                f"{name} has {ports} ports, and for this and for lost links Open vSwitch has to "
-                f"be told which of {MAX_HINTED_PORTS} at most; use plane: shim, or kind: ecmp "
+                f"{name} has {ports} ports; with this kind or with link faults, Open vSwitch "
+                f"supports {MAX_HINTED_PORTS} ports at most; use plane: shim, or kind: ecmp "
                 "and no link faults",
                 about=(("plane",), ("topology",), ("faults",)),
             )

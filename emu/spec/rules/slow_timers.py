@@ -1,10 +1,11 @@
 """Retransmission timers that cannot fire before the run is over, where switches may drop.
 
-When the last packets of a message are lost, the receiver misses nothing and sends no NAK. Only the
-sender's timer notices, 4.096 us * 2^timeout later (IBTA vol 1, 9.7.6.1.3).
+If the last packets of a message are lost, the receiver sees no gap and sends no NAK. Only the
+sender's timer detects the loss, 4.096 us * 2^timeout later (IBTA vol 1, 9.7.6.1.3).
 
-A switch drops where more can come to a port than its cable carries: from several hosts, of whatever
-entries, or from a faster cable. What came in by a port with PFC for its priority waits instead.
+A switch may drop at a port whose cable can carry less than arrives for it: from several hosts, of
+any traffic entries, or from a faster cable. Packets that arrived on a port with PFC for their
+priority wait instead.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from topologies.graph import Port, Topology
 from traffic.graph import Flow
 
 _Ends = tuple[str, str]
-"""Switches of the host that sends and of the one that receives."""
+"""The switch of the sending host, and that of the receiving host."""
 
 
 def slow_timers(spec: Spec) -> Iterator[str]:
-    """A sentence for the first flow of which a loss may last to the end of the run."""
+    """A warning for the first flow in which a loss may stay undetected to the end of the run."""
     if spec.fabric_kind.uses_credits or not _is_slow_anywhere(spec) or not _is_lossy_anywhere(spec):
         return
     flows, topology = spec.fabric_flows(), spec.topology.build()
@@ -51,7 +52,7 @@ def _sentence(spec: Spec, flow: Flow, place: str) -> str:
     key = dotted(for_host(spec, flow.src, "nic", "timeout"))
     whose = "its" if flow.src == flow.bytes_from else f"{flow.src}'s"
     return (
-        f"{flow.traffic}: {place} may drop what {flow.bytes_from} sends, and {whose} "
+        f"{flow.traffic}: {place} may drop packets of {flow.bytes_from}, and {whose} "
         f"retransmission timer is {format_time_ns(ack_timeout_ps(code) / PS_PER_NS)} "
         f"({key}: {code}), longer than the run (time_limit: {write_time(spec.time_limit_ps)}): a "
         f"message whose last packet is lost stays unfinished; {_remedy(spec, key)}raise time_limit"
@@ -59,7 +60,7 @@ def _sentence(spec: Spec, flow: Flow, place: str) -> str:
 
 
 def _remedy(spec: Spec, key: str) -> str:
-    """The longest timer that fires four times in the run."""
+    """The setting of the longest timer that can fire four times in the run; empty if none can."""
     codes = [code for code in range(1, 32) if 4 * ack_timeout_ps(code) <= spec.time_limit_ps]
     return f"set {key}={codes[-1]}, or " if codes else ""
 
@@ -73,7 +74,7 @@ def _is_slow_anywhere(spec: Spec) -> bool:
 
 
 def _is_lossy_anywhere(spec: Spec) -> bool:
-    """Whether any switch may drop anything of the priorities that hosts send by."""
+    """Whether any switch may drop packets of the priorities that hosts use."""
     topology = spec.topology.build()
     asked = {entry.priority for entry in spec.traffic}
     used = {spec.priority(host, priority) for priority in asked for host in topology.host}
@@ -82,7 +83,7 @@ def _is_lossy_anywhere(spec: Spec) -> bool:
 
 
 def _holds(spec: Spec, port: Port, priority: int) -> bool:
-    """Whether what comes in by a switch's port and finds no room waits before it."""
+    """Whether packets that arrive on a switch's port are lossless."""
     pfc = spec.given_port(port).pfc
     return pfc is not None and priority in pfc.priorities
 
@@ -95,7 +96,7 @@ def _ends(topology: Topology, flow: Flow) -> _Ends:
 
 
 def _hops(topology: Topology, flows: Iterable[Flow]) -> dict[_Ends, list[Stage]]:
-    """From switch to switch; the same for all hosts of the same two."""
+    """The hops between each pair of edge switches, shared by the flows of their hosts."""
     hops: dict[_Ends, list[Stage]] = {}
     for flow in flows:
         ends = _ends(topology, flow)
@@ -107,7 +108,7 @@ def _hops(topology: Topology, flows: Iterable[Flow]) -> dict[_Ends, list[Stage]]
 def _crowds(
     topology: Topology, flows: Iterable[Flow], hops: dict[_Ends, list[Stage]]
 ) -> dict[Port, int]:
-    """Bits per second that may come to a switch's port at once: each host has one cable."""
+    """The highest total rate, in bits per second, that hosts can send to each switch's port."""
     together: dict[_Ends, set[str]] = defaultdict(set)
     crowds: dict[Port, set[str]] = defaultdict(set)
     for flow in flows:
@@ -125,7 +126,7 @@ def _crowds(
 
 
 def _drops_at(spec: Spec, flow: Flow, between: list[Stage], crowds: dict[Port, int]) -> Port | None:
-    """The first port of a switch on its way that may drop its payload."""
+    """The first port of a switch on a flow's path that may drop its payload."""
     topology, priority = spec.topology.build(), spec.priority(flow.bytes_from, flow.priority)
     first = (topology.ports[flow.bytes_from][0],)
     last = (topology.peer[topology.ports[flow.bytes_to][0]],)

@@ -1,4 +1,4 @@
-"""What must hold for an InfiniBand subnet: lanes, service levels, and who is given what."""
+"""Rules for an InfiniBand subnet: lanes, service levels, subnet managers and partitions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ARBITRATION: KeyPath = ("subnet", "vl_arbitration")
 
 
 def service_levels(spec: Spec) -> dict[int, KeyPath]:
-    """Service levels that packets of this spec have, and the key that says so."""
+    """The service levels of the spec's packets, each with the key that gives it."""
     found: dict[int, KeyPath] = {}
     for index, entry in enumerate(spec.traffic):
         if entry.priority is not None:
@@ -56,7 +56,7 @@ def lanes_in_use_are_served(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def lanes_with_buffers_are_in_operation(spec: Spec) -> Iterator[Diagnostic]:
-    """At one switch at least of those that it is said for."""
+    """A lane must be in operation on at least one of the switches to which the setting applies."""
     most: dict[tuple[KeyPath, int], tuple[int, str]] = {}
     for name in spec.topology.build().switch:
         credits = spec.switch(name).credits
@@ -75,21 +75,21 @@ def lanes_with_buffers_are_in_operation(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def ip_packets_fit_into_the_mtu(spec: Spec) -> Iterator[Diagnostic]:
-    """What was asked for; the default gives way."""
+    """Applies to a given ipoib_mtu; the default adapts to the NICs."""
     subnet, hosts = spec.subnet, spec.topology.build().hosts
     small = min(hosts, key=lambda host: spec.host(host.name).nic.mtu)
     mtu = spec.host(small.name).nic.mtu
     if "ipoib_mtu" in subnet.model_fields_set and subnet.ipoib_mtu > mtu:
         yield Diagnostic(
             ("subnet", "ipoib_mtu"),
-            f"is more than the NIC of {small.name} takes, {mtu}; lower it, or raise hosts.nic.mtu",
+            f"is above the MTU of {small.name}'s NIC, {mtu}; lower it, or raise hosts.nic.mtu",
             about=(("hosts",),),
         )
 
 
 ENGINES_WITH_ROOTS = ("updn", "dnup", "ftree")
 _ALL_ALIKE = ("ring", "torus")
-"""Topologies in which every switch has the same place."""
+"""The topologies in which all switches have equivalent positions."""
 ENGINES_WITHOUT_LMC = ("ftree", "lash")
 
 
@@ -114,7 +114,7 @@ def roots_suit_the_engine(spec: Spec) -> Iterator[Diagnostic]:
     if spec.subnet.roots and spec.subnet.engine not in ENGINES_WITH_ROOTS:
         yield Diagnostic(
             path,
-            f"{spec.subnet.engine} asks for no roots; take them out, or use engine: updn",
+            f"{spec.subnet.engine} does not use roots; take them out, or use engine: updn",
             about=(_ENGINE,),
         )
 
@@ -132,13 +132,13 @@ def managers_are_served(spec: Spec) -> Iterator[Diagnostic]:
     if spec.fabric_kind.has_subnet_manager and asked > MANAGERS:
         yield Diagnostic(
             ("subnet", "managers"),
-            f"has {asked} hosts, and ibsim serves {MANAGERS} subnet managers beside the tools; "
+            f"has {asked} hosts, and ibsim serves {MANAGERS} subnet managers besides the tools; "
             "take some out",
         )
 
 
 def updn_knows_roots_where_all_are_alike(spec: Spec) -> Iterator[Diagnostic]:
-    """OpenSM finds roots by counting hops to hosts, which are the same from everywhere here."""
+    """OpenSM finds roots by counting hops to hosts. In these topologies all counts are equal."""
     subnet, kind = spec.subnet, spec.topology.kind
     if not spec.fabric_kind.has_subnet_manager or kind not in _ALL_ALIKE or subnet.roots:
         return
@@ -157,8 +157,8 @@ def ftree_has_a_tree(spec: Spec) -> Iterator[Diagnostic]:
     if spec.fabric_kind.has_subnet_manager and kind in _ALL_ALIKE and spec.subnet.engine == "ftree":
         yield Diagnostic(
             _ENGINE,
-            f"ftree routes trees, and a {kind} is none: OpenSM would use minhop instead, whatever "
-            "the roots; use engine: updn with roots, e.g. "
+            f"ftree routes trees, and a {kind} is not a tree: OpenSM would use minhop instead, "
+            "with any roots; use engine: updn with roots, e.g. "
             f"[{next(iter(spec.topology.build().switch))}], or minhop",
             about=(("topology",),),
         )
@@ -180,7 +180,7 @@ def partitions_are_sound(spec: Spec) -> Iterator[Diagnostic]:
     for name, partition in spec.subnet.partitions.items():
         path: KeyPath = ("subnet", "partitions", name)
         if not partition.members:
-            text = "has no members, so nobody could use its P_Key; name some in full or limited"
+            text = "has no members, so no host could use its P_Key; name some in full or limited"
             yield Diagnostic(path, text)
         first = owner.setdefault(partition.pkey, name)
         if first != name:
@@ -192,7 +192,7 @@ def partitions_are_sound(spec: Spec) -> Iterator[Diagnostic]:
                     text = unknown_name("host", host, known)
                     yield Diagnostic((*path, kind), text, about=(("topology",),))
         for host in sorted(set(partition.full) & set(partition.limited)):
-            text = f"{host} is a full member, too; keep it in one of them"
+            text = f"{host} is also a full member; keep it in one of them"
             yield Diagnostic((*path, "limited"), text, about=((*path, "full"),))
 
 
@@ -211,7 +211,7 @@ def senders_are_in_their_partition(spec: Spec) -> Iterator[Diagnostic]:
             if source not in members:
                 yield Diagnostic(
                     path,
-                    f"{source} is no member of {entry.partition}, so it has no P_Key to send "
+                    f"{source} is not a member of {entry.partition}, so it has no P_Key to send "
                     "with; make it one, or use another partition",
                     about=(("subnet", "partitions"), ("traffic", index)),
                 )

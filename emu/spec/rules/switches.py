@@ -1,4 +1,4 @@
-"""What must hold for a switch when all that is said about it is merged."""
+"""Rules for the merged settings of switches."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def _switches(spec: Spec) -> Iterator[tuple[str, SwitchSpec]]:
 
 
 def _ethernet_switches(spec: Spec) -> Iterator[tuple[str, SwitchSpec]]:
-    """Those whose PFC and ECN count; on InfiniBand these keys are not used."""
+    """The switches that use PFC and ECN: none on InfiniBand."""
     if spec.fabric_kind.is_ethernet:
         yield from _switches(spec)
 
 
 def _ethernet_ports(spec: Spec) -> Iterator[tuple[Port, SwitchSpec]]:
-    """Every port of these, with what holds for it."""
+    """Every port of the switches on Ethernet, with its settings."""
     topology = spec.topology.build()
     for name, _ in _ethernet_switches(spec):
         yield from ((port, spec.port(port)) for port in topology.ports[name])
 
 
 def _pfc_ports(spec: Spec) -> Iterator[tuple[Port, Pfc]]:
-    """Ports with PFC; of those of a switch that are told alike, the first."""
+    """The ports with PFC. Of a switch's ports with the same settings, only the first."""
     topology = spec.topology.build()
     for name, _ in _ethernet_switches(spec):
         told: dict[int, tuple[Port, SwitchSpec]] = {}
@@ -60,7 +60,7 @@ def roles_and_nodes_exist(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def ports_exist(spec: Spec) -> Iterator[Diagnostic]:
-    """A name that all switches or a role have must be that of a neighbour of one of them."""
+    """A port's name in the settings of several switches must be a neighbour of one of them."""
     topology = spec.topology.build()
     neighbours = {
         switch.name: [topology.port_name[p].partition(":")[2] for p in topology.ports[switch.name]]
@@ -75,7 +75,7 @@ def ports_exist(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def _layers(spec: Spec) -> Iterator[tuple[KeyPath, SwitchSpec, list[str]]]:
-    """Where switches are told something, what, and which switches these are."""
+    """Each layer of settings: its path, the settings, and the names of its switches."""
     roles = spec.topology.build().roles
     yield ("switches",), spec.switches, list(roles)
     for role, said in spec.switches.roles.items():
@@ -90,23 +90,23 @@ def xon_is_not_above_xoff(spec: Spec) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 for_port(spec, port, "pfc", "xon"),
                 f"xon ({write_size(pfc.xon_bytes)}) is above xoff ({pfc.xoff}): "
-                "the sender would be let go before it was stopped; lower xon or raise xoff",
+                "the sender would resume before it is paused; lower xon or raise xoff",
                 about=(for_port(spec, port, "pfc", "xoff"),),
             )
 
 
 def xon_is_of_the_same_sort_as_xoff(spec: Spec) -> Iterator[Diagnostic]:
-    """Where both are said in one place: one of them would never be asked for."""
+    """If one layer gives both keys, one of them would have no effect."""
     for port, pfc in _pfc_ports(spec):
         idle, used = ("xon_offset", "xon") if pfc.xoff.size_bytes else ("xon", "xon_offset")
         path, xoff = (for_port(spec, port, "pfc", key) for key in (idle, "xoff"))
         if path[:-1] == xoff[:-1] and is_written(spec, path) and is_written(spec, xoff):
-            text = f"{idle} is not asked for where xoff is {pfc.xoff}; use {used}"
+            text = f"{idle} has no effect when xoff is {pfc.xoff}; use {used}"
             yield Diagnostic(path, text, about=(xoff,), idle_if_inherited=True)
 
 
 def xon_is_above_nothing(spec: Spec) -> Iterator[Diagnostic]:
-    """An alpha's largest threshold is that of an empty pool."""
+    """With an alpha, the threshold is largest when the whole pool is free."""
     for port, pfc in _pfc_ports(spec):
         if pfc.xoff.size_bytes:
             continue
@@ -115,9 +115,9 @@ def xon_is_above_nothing(spec: Spec) -> Iterator[Diagnostic]:
             xoff = for_port(spec, port, "pfc", "xoff")
             yield Diagnostic(
                 for_port(spec, port, "pfc", "xon_offset"),
-                f"xoff ({pfc.xoff}) is {write_size(most)} at most, so a sender that was "
-                f"stopped would wait for less than nothing ({write_size(pfc.xon_offset)} "
-                "below it); lower xon_offset, or raise xoff",
+                f"xoff ({pfc.xoff}) is {write_size(most)} at most, so a paused sender would resume "
+                f"at a negative number of bytes ({write_size(pfc.xon_offset)} below it); lower "
+                "xon_offset, or raise xoff",
                 about=(xoff, for_switch(spec, port.node, "buffer")),
             )
 
@@ -136,7 +136,7 @@ def lossless_priorities_fit_into_the_buffer(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def _of_the_neediest(found: Sequence[tuple[int, str, Diagnostic]]) -> Diagnostic:
-    """One finding for all switches with too small a buffer that have the same key at fault."""
+    """One finding for all switches whose buffer is too small because of the same key."""
     _, name, finding = max(found, key=lambda one: one[0])
     others = len(found) - 1
     if others:
@@ -145,14 +145,14 @@ def _of_the_neediest(found: Sequence[tuple[int, str, Diagnostic]]) -> Diagnostic
 
 
 def _thresholds(spec: Spec, switch: str) -> Iterator[int]:
-    """What each port may hold of its lossless priorities before it pauses them."""
+    """The bytes of lossless priorities that each port may hold before it pauses them."""
     for port in spec.topology.build().ports[switch]:
         pfc = spec.port(port).pfc
         yield len(set(pfc.priorities)) * pfc.xoff.size_bytes if pfc else 0
 
 
 def _too_small_a_buffer(spec: Spec, name: str, reserved: int) -> Diagnostic:
-    """Told at the port that asks for most; the others' keys are the same, or ask for less."""
+    """The finding for a switch, at the keys of the port that needs the most headroom."""
     ports = spec.topology.build().ports[name]
     port = max(ports, key=lambda port: (headroom_of(spec, port), spec.port(port).pfc is not None))
     pfc, buffer = spec.port(port).pfc, write_size(spec.switch(name).buffer_bytes)
@@ -200,7 +200,7 @@ def kmin_is_not_above_kmax(spec: Spec) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 kmin if is_written(spec, kmin) or not is_written(spec, kmax) else kmax,
                 f"kmin ({write_size(curve.kmin_bytes)}) is above kmax "
-                f"({write_size(curve.kmax_bytes)}): marking would end before it began; "
+                f"({write_size(curve.kmax_bytes)}): marking would end before it begins; "
                 "lower kmin or raise kmax",
                 about=(kmin, kmax),
             )
@@ -219,7 +219,7 @@ def kmin_can_be_reached(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def _curves(spec: Spec) -> Iterator[tuple[Port, tuple[str, ...], Curve]]:
-    """Every curve: the port it is of, the keys that lead to it, and itself."""
+    """Every curve of every port: the port, the keys of the curve's section, and the curve."""
     for port, said in _ethernet_ports(spec):
         ecn = said.ecn
         if ecn is None:
@@ -316,7 +316,7 @@ def strict_priorities_have_no_weight(spec: Spec) -> Iterator[Diagnostic]:
         for priority in sorted(scheduling.weights.keys() & set(scheduling.strict)):
             yield Diagnostic(
                 for_switch(spec, name, "scheduling", "weights", str(priority)),
-                f"priority {priority} is strict, so its weight is never asked for; "
+                f"priority {priority} is strict, so its weight has no effect; "
                 "take it out of weights or out of strict",
                 about=(for_switch(spec, name, "scheduling", "strict"),),
             )
@@ -330,14 +330,14 @@ def watchdogs_have_time_for_what_they_watch(spec: Spec) -> Iterator[Diagnostic]:
         if dog.poll_ps > dog.detection_ps:
             yield Diagnostic(
                 for_switch(spec, name, "watchdog", "poll"),
-                f"it looks every {write_time(dog.poll_ps)}, so a storm of "
-                f"{write_time(dog.detection_ps)} (detection) would end unseen; lower poll",
+                f"the watchdog polls every {write_time(dog.poll_ps)}, so a storm of "
+                f"{write_time(dog.detection_ps)} (detection) could end undetected; lower poll",
                 about=(for_switch(spec, name, "watchdog", "detection"),),
             )
         elif dog.detection_ps + dog.poll_ps > spec.time_limit_ps:
             yield Diagnostic(
                 for_switch(spec, name, "watchdog", "detection"),
-                f"the run is over (time_limit is {write_time(spec.time_limit_ps)}) before a "
+                f"the run ends (time_limit is {write_time(spec.time_limit_ps)}) before a "
                 f"storm is detected ({write_time(dog.detection_ps + dog.poll_ps)}, detection and "
                 "poll); lower these, or raise time_limit",
                 about=(for_switch(spec, name, "watchdog", "poll"), ("time_limit",)),

@@ -1,4 +1,4 @@
-"""What must hold for the fabric's graph before it can be built."""
+"""Rules for the fabric's graph before it can be built."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from emu.spec.topology import Graph
 from topologies.distance import distances
 
 LONGEST_INTERFACE = 15
-"""Linux's IFNAMSIZ, without the zero at the end."""
+"""Linux's IFNAMSIZ without the terminating zero."""
 
 _TOPOLOGY: KeyPath = ("topology",)
 _HOSTS: KeyPath = ("topology", "hosts")
@@ -83,7 +83,7 @@ def _all_is_connected(graph: Graph) -> Iterator[Diagnostic]:
 
 
 def interface_names_are_short_enough(spec: Spec) -> Iterator[Diagnostic]:
-    """Asked when the graph is sound: it looks at every port."""
+    """Runs after the rules for a valid graph, since it examines every port."""
     topology = spec.topology
     for node, ports in topology.build().ports.items():
         longest = ports[-1].interface
@@ -113,12 +113,12 @@ def different_cables_exist(spec: Spec) -> Iterator[Diagnostic]:
         earlier = first.setdefault(frozenset((port, topology.peer[port])), index)
         if earlier != index:
             other = spec.topology.cables[earlier].cable
-            text = f"this cable is listed already, as {other}; put all about it in one entry"
+            text = f"this cable is listed already, as {other}; put its settings into one entry"
             yield Diagnostic(path, text, (("topology", "cables", earlier),))
 
 
 def hosts_of_a_result_are_counted(spec: Spec) -> Iterator[Diagnostic]:
-    """`about.hosts` names the key that reruns change."""
+    """`about.hosts` names the key that `emu results --hosts` changes."""
     key = spec.about.hosts if spec.about else None
     counts = [name for name in type(spec.topology).model_fields if name.startswith("hosts_per")]
     if key is not None and key.removeprefix("topology.") not in counts:

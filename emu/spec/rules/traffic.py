@@ -1,4 +1,4 @@
-"""What must hold for the workload: who sends to whom, how much, and when."""
+"""Rules for the workload: sources, destinations, sizes and times of messages."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from traffic.graph import LONGEST_MESSAGE_BYTES, LONGEST_WORK_NS
 from traffic.job import FLOAT_BYTES
 
 MAX_FLOWS = 200_000
-"""In one run. Each has two queue pairs, and a row in every table of results."""
+"""The most flows of a run. Each has two queue pairs, and a row in every table of results."""
 MAX_MESSAGES = 4_000_000
-"""In one run. Each takes about 300 bytes of memory beside its own."""
+"""The most messages of a run. Each takes about 300 bytes of memory besides its payload."""
 MAX_BYTES = 16_000_000_000
-"""In one run whose payload is real, as all messages are kept in memory to be compared."""
+"""The most bytes of a run with real payload, since all messages stay in memory for the
+comparison."""
 
 
 def flows_are_not_too_many(spec: Spec) -> Iterator[Diagnostic]:
@@ -36,7 +37,7 @@ def flows_are_not_too_many(spec: Spec) -> Iterator[Diagnostic]:
 def nobody_is_alone(spec: Spec) -> Iterator[Diagnostic]:
     for index, entry in enumerate(spec.traffic):
         if isinstance(entry, AmongEntry) and len(entry.among) < 2:
-            text = f"{entry.among[0]} has nobody to send to; name two hosts or more"
+            text = f"{entry.among[0]} has no host to send to; name two hosts or more"
             yield Diagnostic(("traffic", index, "among"), text, about=(("topology",),))
 
 
@@ -46,8 +47,8 @@ def names_are_unique(spec: Spec) -> Iterator[Diagnostic]:
         if first.setdefault(entry.name, index) != index:
             yield Diagnostic(
                 ("traffic", index, "name"),
-                f"another entry is called {entry.name!r} too; rename one, or their results "
-                "could not be told apart",
+                f"another entry has the name {entry.name!r} too; rename one, so that their results "
+                "can be distinguished",
                 about=(("traffic", first[entry.name], "name"),),
             )
 
@@ -78,7 +79,7 @@ def senders_and_receivers_suit_the_pattern(spec: Spec) -> Iterator[Diagnostic]:
         elif isinstance(entry, Pair | PingPong) and len(entry.to) != len(entry.sources):
             yield Diagnostic(
                 path,
-                f"{len(entry.sources)} in from and {len(entry.to)} in to make no pairs; "
+                f"{len(entry.sources)} in from and {len(entry.to)} in to do not make pairs; "
                 "name as many receivers as senders",
                 about,
             )
@@ -94,14 +95,14 @@ def hot_spots_have_others_around(spec: Spec) -> Iterator[Diagnostic]:
             text = f"{entry.hot[0]} is not among the hosts of this entry; take one of these"
             yield Diagnostic(("traffic", index, "hot"), text, about)
         elif len(entry.senders) < 2:
-            text = f"{entry.senders[0]} could send to nobody but {entry.hot[0]}; name a third host"
+            text = f"{entry.senders[0]} could send to no host but {entry.hot[0]}; name a third host"
             yield Diagnostic(about[0], text, (("traffic", index, "hot"),))
 
 
 def bursts_have_a_period(spec: Spec) -> Iterator[Diagnostic]:
     for index, entry in enumerate(spec.traffic):
         if isinstance(entry, MessageEntry) and entry.burst > 1 and not entry.every_ps:
-            text = "when the next burst begins is not given; add every, e.g. every: 50us"
+            text = "the time between bursts is not given; add every, e.g. every: 50us"
             yield Diagnostic(("traffic", index, "burst"), text)
 
 
@@ -124,7 +125,7 @@ def loads_are_below_the_line_rate(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def asked_priorities_have_a_dscp(spec: Spec) -> Iterator[Diagnostic]:
-    """On Ethernet a priority is asked for by a DSCP that rides on it."""
+    """On Ethernet, packets of a priority need a DSCP that maps to it."""
     if not spec.fabric_kind.is_ethernet:
         return
     known = spec.topology.build().host
@@ -136,8 +137,8 @@ def asked_priorities_have_a_dscp(spec: Spec) -> Iterator[Diagnostic]:
             if entry.priority not in there:
                 yield Diagnostic(
                     ("traffic", index, "priority"),
-                    f"at {host} no DSCP rides on priority {entry.priority}, only on "
-                    f"{', '.join(map(str, sorted(there)))}; ask for one of these, or change "
+                    f"at {host} no DSCP maps to priority {entry.priority}, only to "
+                    f"{', '.join(map(str, sorted(there)))}; choose one of these, or change "
                     "switches.classes.dscp",
                     about=(("switches",), ("topology",)),
                 )
@@ -171,7 +172,8 @@ def who_lives_on_acks_gets_some(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def _sent_without_ack(entry: TrafficEntry, seed: int) -> tuple[str, str, set[str], str]:
-    """The key that has it so, why, who sends data that nobody acknowledges, and a remedy."""
+    """The key at fault, the reason, the hosts that send data without acknowledgements, and a
+    remedy. The key is empty if all data are acknowledged."""
     remedy = "use op: write on transport: rc"
     if isinstance(entry, StorageEntry) and entry.ios.fetched:
         why = "the data of writes are READ responses, which are not acknowledged"
@@ -188,14 +190,14 @@ def _sent_without_ack(entry: TrafficEntry, seed: int) -> tuple[str, str, set[str
 
 
 def every_rank_has_a_piece(spec: Spec) -> Iterator[Diagnostic]:
-    """Of at least one float32."""
+    """A piece has at least one float32."""
     for index, entry in enumerate(spec.traffic):
         if not isinstance(entry, Collective):
             continue
         path, about = ("traffic", index, "size"), (("traffic", index, "among"),)
         if entry.size_bytes % FLOAT_BYTES:
             more = write_size(-(-entry.size_bytes // FLOAT_BYTES) * FLOAT_BYTES)
-            text = f"{write_size(entry.size_bytes)} are no whole number of float32s; take {more}"
+            text = f"{write_size(entry.size_bytes)} are not a whole number of float32s; take {more}"
             yield Diagnostic(path, text)
         elif entry.cuts_pieces and entry.size_bytes < FLOAT_BYTES * len(entry.among):
             yield Diagnostic(
@@ -231,7 +233,7 @@ def tokens_have_as_many_experts_as_they_choose(spec: Spec) -> Iterator[Diagnosti
 
 
 def messages_and_work_are_not_too_long(spec: Spec) -> Iterator[Diagnostic]:
-    """Where a model's sizes make them; elsewhere each key has its limit."""
+    """Applies to sizes derived from a model; other sizes have a limit of their own."""
     for index, entry in enumerate(spec.traffic):
         if not isinstance(entry, Experts | TrainingStep):
             continue
@@ -241,13 +243,13 @@ def messages_and_work_are_not_too_long(spec: Spec) -> Iterator[Diagnostic]:
         )
         if longest_bytes > LONGEST_MESSAGE_BYTES:
             text = (
-                f"makes a message of {format_size(longest_bytes)}; one of RDMA has up to 2 GiB, so "
+                f"makes a message of {format_size(longest_bytes)}; RDMA allows up to 2 GiB, so "
                 "describe a smaller model, or share it among more ranks"
             )
             yield Diagnostic(path, text)
         if longest_ns > LONGEST_WORK_NS:
             text = (
-                f"makes work of {format_time_ns(longest_ns)}; the longest that is emulated is "
+                f"makes work of {format_time_ns(longest_ns)}; the longest emulated work is "
                 f"{format_time_ns(LONGEST_WORK_NS)}, so describe a smaller model"
             )
             yield Diagnostic(path, text)
@@ -264,7 +266,7 @@ def the_run_fits_into_memory(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def streams_are_of_plain_patterns(spec: Spec) -> Iterator[Diagnostic]:
-    """A stream begins at its time and goes on to its end; what it carries waits for nothing."""
+    """A TCP stream sends from its start to its end; its messages cannot wait for other messages."""
     for index, entry in enumerate(spec.traffic):
         if not spec.by_tcp(entry):
             continue
@@ -276,7 +278,7 @@ def streams_are_of_plain_patterns(spec: Spec) -> Iterator[Diagnostic]:
             continue
         yield Diagnostic(
             ("traffic", index, "pattern"),
-            f"{why}, and a TCP stream goes on from its start to its end; use stack: rdma, or "
+            f"{why}, and a TCP stream sends from its start to its end; use stack: rdma, or "
             "another pattern",
             about=(("traffic", index, "stack"), ("hosts", "stack")),
         )
@@ -290,7 +292,7 @@ def streams_use_no_rdma_classes(spec: Spec) -> Iterator[Diagnostic]:
             if getattr(entry, key) is not None:
                 yield Diagnostic(
                     ("traffic", index, key),
-                    "is of RDMA messages, and TCP goes by ib0, in the default partition at its "
+                    "applies to RDMA messages, and TCP uses ib0, in the default partition at its "
                     "NIC's service level; leave it out, or use stack: rdma",
                     about=(("traffic", index, "stack"), ("hosts", "stack")),
                 )

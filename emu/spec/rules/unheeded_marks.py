@@ -1,9 +1,9 @@
-"""Switches that mark packets of senders none of which has congestion control.
+"""Switches that mark packets although no sender of such packets has congestion control.
 
     sender ──▶ switch marks CE ──▶ receiver ──▶ CNP, or BECN in an ACK ──▶ sender
     cc: none                       sends none                               is never slowed
 
-With cc: swift nobody heeds marks either, and needs none: it goes by the round trip.
+With cc: swift, senders ignore marks too, but do not need them: Swift uses the round-trip time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from traffic.graph import Flow
 
 
 def unheeded_marks(spec: Spec) -> Iterator[str]:
-    """One sentence, where packets may be marked and no sender of such packets has a control."""
+    """A warning if packets may be marked and no sender of such packets has congestion control."""
     if any(spec.by_tcp(entry) for entry in spec.traffic):
         return
     flows = spec.fabric_flows()
@@ -31,15 +31,15 @@ def unheeded_marks(spec: Spec) -> Iterator[str]:
             lane = f" of priority {priority}" if spec.fabric_kind.is_ethernet else ""
             key, cc = ("ecn", "dcqcn-nvidia") if spec.fabric_kind.is_ethernet else ("fecn", "cct")
             yield (
-                f"{flow.traffic}: {where} marks packets{lane} (switches.{key}), and no sender "
-                f"slows down for it ({flow.bytes_from} has cc: none, as all have whose packets "
-                f"may be marked); set hosts.nic.cc={cc}, or switches.{key}=off"
+                f"{flow.traffic}: {where} marks packets{lane} (switches.{key}), but no sender "
+                f"reacts ({flow.bytes_from} and all other senders of such packets have cc: "
+                f"none); set hosts.nic.cc={cc}, or switches.{key}=off"
             )
             return
 
 
 def _any_port_marks(spec: Spec, flows: Iterable[Flow]) -> bool:
-    """Whether any port marks what hosts send, be it on their way or not."""
+    """Whether any port, on the flows' paths or not, marks packets of the flows' priorities."""
     topology = spec.topology.build()
     asked = {(flow.bytes_from, flow.priority) for flow in flows}
     priorities = {spec.priority(host, priority) for host, priority in asked}
@@ -48,7 +48,7 @@ def _any_port_marks(spec: Spec, flows: Iterable[Flow]) -> bool:
 
 
 def _heeds(spec: Spec, flow: Flow) -> bool:
-    """Whether its sender has a control, be it one that goes by delay."""
+    """Whether the sender of a flow has a congestion control, by marks or by delay."""
     return spec.host(flow.bytes_from).nic.cc != "none"
 
 

@@ -1,4 +1,4 @@
-"""What is allowed, and most likely not meant. A run goes on, and says it."""
+"""Warnings about settings that are allowed but probably not intended. A run prints them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from topologies.graph import Port
 
 
 def warnings_of(spec: Spec) -> tuple[str, ...]:
-    """A sentence each, for a spec that contradicts itself nowhere."""
+    """The warnings about a spec without contradictions, a sentence each."""
     of_roce = (*_lossy_rdma(spec), *_late_marks(spec)) if not spec.fabric_kind.uses_credits else ()
     of_controls = (*idle_controls(spec), *unheeded_marks(spec), *small_steps(spec))
     return tuple(dict.fromkeys((*of_roce, *of_controls, *slow_timers(spec), *_reordered(spec))))
 
 
 def _lossy_rdma(spec: Spec) -> Iterator[str]:
-    """Flows whose packets a lossless fabric drops, because they ride on another priority."""
+    """Warns of flows on a lossy priority in a fabric with PFC for other priorities."""
     for entry in spec.traffic:
         if spec.by_tcp(entry):
             continue
@@ -58,7 +58,7 @@ def _late_marks(spec: Spec) -> Iterator[str]:
 
 
 def _reordered(spec: Spec) -> Iterator[str]:
-    """A sender that takes packets out of order for losses, on paths that change their order."""
+    """Warns of a sender that takes reordering for loss, on paths that reorder packets."""
     topology = spec.topology.build()
     kinds = {name: spec.switch(name).routing.kind for name in topology.switch}
     if not any(kind in PACKET_KINDS for kind in kinds.values()):
@@ -71,8 +71,8 @@ def _reordered(spec: Spec) -> Iterator[str]:
             chooses = [port.node for port in hop if kinds.get(port.node) in PACKET_KINDS]
             if several := next((name for name in chooses if chooses.count(name) > 1), None):
                 yield (
-                    f"{flow.traffic}: {several} sends the packets of a flow by several paths "
-                    f"({kinds[several]} routing), so that they come out of order, and "
+                    f"{flow.traffic}: {several} sends the packets of a flow over several paths "
+                    f"({kinds[several]} routing), so that they arrive out of order, and "
                     f"{flow.bytes_from} takes that for loss (recovery: {recovery.name}); set "
                     "hosts.nic.recovery to selective-repeat, with hosts.nic.reordering, or change "
                     "switches.routing.kind"
