@@ -417,7 +417,7 @@ def test_entries_that_share_a_port_may_lose_packets() -> None:
     assert pairs(ONE) == ()
     assert pairs(ONE, links="fabric: {rate: 400Gbit}") == ()
     (warning,) = pairs(f"{ONE}, {TWO}")
-    assert warning.startswith("one: leaf1:spine1 may drop what h1 sends, and its retransmission")
+    assert warning.startswith("one: leaf1:spine1 may drop packets of h1, and its retransmission")
     apart = TWO.replace("to: h3", "to: h4")
     assert pairs(f"{ONE}, {apart}", links="fabric: {rate: 400Gbit}") == ()
     (last,) = pairs(f"{ONE}, {TWO}", links="fabric: {rate: 400Gbit}")
@@ -426,7 +426,7 @@ def test_entries_that_share_a_port_may_lose_packets() -> None:
 
 def test_one_sender_before_a_slower_cable_may_lose_packets() -> None:
     (warning,) = pairs(ONE, links="fabric: {rate: 10Gbit}")
-    assert warning.startswith("one: leaf1:spine1 may drop what h1 sends")
+    assert warning.startswith("one: leaf1:spine1 may drop packets of h1")
 
 
 def test_pfc_is_checked_at_every_switch_of_the_path() -> None:
@@ -434,7 +434,7 @@ def test_pfc_is_checked_at_every_switch_of_the_path() -> None:
     both, fast = f"{ONE}, {TWO}", "fabric: {rate: 400Gbit}"
     assert pairs(both, "pfc: on") == ()
     (warning,) = pairs(both, "pfc: on, roles: {leaf: {ports: {spine1: {pfc: off}}}}", links=fast)
-    assert warning.startswith("one: leaf2:h3 may drop what h1 sends")
+    assert warning.startswith("one: leaf2:h3 may drop packets of h1")
     assert pairs(both, "pfc: on, roles: {spine: {pfc: off}}", links=fast) == ()
 
 
@@ -442,13 +442,13 @@ def test_the_timer_of_a_read_is_the_requesters() -> None:
     """The responder sends the data."""
     read = "{name: read, pattern: outcast, from: h3, to: h1-h2, op: read, size: 1MB}"
     (warning,) = pairs(read)
-    assert "may drop what h1 sends, and h3's retransmission timer" in warning
+    assert "may drop packets of h1, and h3's retransmission timer" in warning
 
 
 def test_a_hosts_own_timer_is_named_by_its_key() -> None:
     own = "nic: {timeout: 8}, nodes: {h2: {nic: {timeout: 16}}}"
     (warning,) = pairs(f"{ONE}, {TWO}", hosts=own)
-    assert warning.startswith("two: leaf1:spine1 may drop what h2 sends")
+    assert warning.startswith("two: leaf1:spine1 may drop packets of h2")
     assert "(hosts.nodes.h2.nic.timeout: 16)" in warning
     assert "set hosts.nodes.h2.nic.timeout=10, or raise time_limit" in warning
 
