@@ -1,4 +1,4 @@
-"""`emu exec NODE COMMAND ...`: a program in a node of a lab that is up."""
+"""`emu exec NODE COMMAND ...`: runs a program in a node of a running lab."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from emu.errors import UsageError
 def command(lab: str | None, emulated: bool, node: str, words: tuple[str, ...]) -> None:
     """Run COMMAND on the host or switch NODE, e.g. `emu exec h1 -- ping -c 3 h5`.
 
-    Hosts know each other by name; on a switch there are Open vSwitch's programs.
+    Hosts can use each other's names; on a switch COMMAND can use Open vSwitch.
     InfiniBand's tools (ibnetdiscover, perfquery, ...) see the fabric from either.
-    Exits as COMMAND does. COMMAND measures real time; on a terminal, a line says how to
-    convert it to the fabric's time.
+    Exits with COMMAND's exit code. COMMAND measures real time; on a terminal, a line explains
+    how to convert it to emulated time.
 
-    With --emulated its clock is the fabric's, and a second takes as many seconds as the
-    slowdown says. Both ends of a measurement need it:
+    With --emulated COMMAND has an emulated clock: one second takes as many seconds as the
+    slowdown. Both ends of a measurement need it:
 
     \b
     emu exec --emulated h5 -- iperf3 -s -1
     emu exec --emulated h1 -- iperf3 -c h5 -n 50M -i 0
 
-    Times that the kernel takes stay real: TCP's timeouts and round trips, the times of packets.
-    Programs that would show them (ping, tcpdump, iperf3 -J), and those that libfaketime does
-    not reach (static ones, those in Go, those with more rights than you) are refused. The time
-    of day differs between programs; only durations compare.
+    Times that the kernel measures stay real: TCP's timeouts and round trips, the times of packets.
+    Programs that show them (ping, tcpdump, iperf3 -J) are refused, and so are those without effect
+    of libfaketime (static ones, those in Go, those with more rights than you). The time of day
+    differs between programs; only durations can be compared.
     """
     from emu.daemon.client import LabClient
     from emu.daemon.exec import run_there
@@ -58,13 +58,13 @@ def command(lab: str | None, emulated: bool, node: str, words: tuple[str, ...]) 
             say(time_of_programs(client.status().slowdown))
         if program[0] in DIAGNOSTICS:
             output, _ = client.ask(RunTool(node, tuple(program)))
-            click.echo(output.said, nl=False)
+            click.echo(output.text, nl=False)
             sys.exit(output.code)
         sys.exit(run_there(client, node, program, settings))
 
 
 def _emulated(program: Sequence[str], slowdown: float) -> Mapping[str, str]:
-    """For its environment. Raises UsageError, HostError."""
+    """The variables that give a program an emulated clock. Raises UsageError, HostError."""
     from emu.daemon.emulated_time import emulated_time
     from emu.subnet.diagnostics import DIAGNOSTICS
 

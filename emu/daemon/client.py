@@ -1,4 +1,4 @@
-"""A lab in the background as its user's commands see it."""
+"""A client's session with a background lab."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ A = TypeVar("A")
 
 _AT_ONCE = (GetVersion, GetStatus)
 _SECONDS_TO_ANSWER = 10.0
-"""For queries that a lab answers without its processes, `_AT_ONCE`."""
-_SECONDS_BETWEEN_SIGNS = 10.0
-"""Of life, while a lab works on an answer."""
+"""The time limit for `_AT_ONCE`, the queries that a lab answers without its other processes."""
+_SECONDS_BETWEEN_CHECKS = 10.0
+"""The interval of checks that a lab is alive while it works on an answer."""
 _SECONDS_TO_END = 30.0
 _OWNER = b"emu.daemon.daemon_main"
 
 
 class LabIsGone(FabricError):
-    """The lab has ended; the text says why, if that is known."""
+    """The lab has ended. The text contains the reason if it is known."""
 
 
 class LabClient:
     """A session with a lab. Use as a context manager.
 
-    Every query raises LabIsGone when the lab has ended, and UsageError when the lab refuses it.
+    Every query raises LabIsGone if the lab has ended, and UsageError if the lab refuses it.
     """
 
     def __init__(self, name: str | None) -> None:
-        """None: the only lab that is up.
+        """Connects to a lab. `name` None: the only running lab.
 
-        Raises UsageError when there is no such lab, SilentLab when it takes no calls.
+        Raises UsageError if there is no such lab, SilentLab if it accepts no connections.
         """
         self.name, self._channel = registry.dial(name)
-        self._is_ours = False
-        """Whether the lab is known to run our version."""
+        self._is_our_version = False
+        """Whether the lab is known to run this version of emu."""
 
     def __enter__(self) -> Self:
         return self
@@ -60,14 +60,14 @@ class LabClient:
         self._channel.close()
 
     def ask(self, query: Query[A]) -> tuple[A, list[int]]:
-        """The answer, and the open files that came with it, which the caller must close.
+        """The answer to a query, and its open files, which the caller must close.
 
-        An answer may take long. Raises SilentLab if the lab shows no sign of life meanwhile, and
-        FabricError if another version of emu has brought it up: the query is not sent then.
+        An answer may take long. Raises SilentLab if the lab does not respond to checks meanwhile,
+        and FabricError if another version of emu runs the lab: the query is not sent then.
         """
-        if not self._is_ours:
+        if not self._is_our_version:
             self._need_our_version()
-            self._is_ours = True
+            self._is_our_version = True
         return self._ask(query)
 
     def _need_our_version(self) -> None:
@@ -75,17 +75,17 @@ class LabClient:
             theirs = f"emu {self._ask(GetVersion())[0].version}"
         except (LabIsGone, registry.SilentLab):
             raise
-        except EmuError:  # it does not know the query, or its answer differs from ours
+        except EmuError:  # an older lab does not know the query, or its answer differs
             theirs = "an older emu, which does not report its version"
         if theirs != f"emu {version()}":
             raise FabricError(
                 f"the lab {self.name} was brought up by {theirs}; this is emu {version()}, which "
-                f"cannot talk with it: end it with `emu down {self.name}`, and bring it up again "
+                f"cannot query it: end it with `emu down {self.name}`, and bring it up again "
                 "with `emu up SPEC`"
             )
 
     def _ask(self, query: Query[A]) -> tuple[A, list[int]]:
-        with suppress(EOFError):  # it may have sent the reason of its end before
+        with suppress(EOFError):  # the lab may have sent the reason of its end before
             self._channel.send(query)
         try:
             answer = self._answer(query)
@@ -94,12 +94,12 @@ class LabClient:
         return answer, self._channel.take_files()
 
     def _answer(self, query: Query[A]) -> A:
-        """A lab that works on an answer for long is asked for a sign of life meanwhile."""
+        """Waits for the answer. While that takes long, checks that the lab is alive."""
         at_once = isinstance(query, _AT_ONCE)
         while True:
             try:
-                patience = _SECONDS_TO_ANSWER if at_once else _SECONDS_BETWEEN_SIGNS
-                return receive_answer(self._channel, query, patience)
+                seconds = _SECONDS_TO_ANSWER if at_once else _SECONDS_BETWEEN_CHECKS
+                return receive_answer(self._channel, query, seconds)
             except TimeoutError:
                 if at_once:
                     silent = f"has not answered for {_SECONDS_TO_ANSWER:g} s"
@@ -111,7 +111,7 @@ class LabClient:
         return self.ask(GetStatus())[0]
 
     def why_ended(self) -> str | None:
-        """That the lab has ended, and why if that is known; None: it is up."""
+        """The message that the lab has ended, with the reason if known; None: it is up."""
         try:
             self.status()
         except registry.SilentLab:
@@ -124,16 +124,16 @@ class LabClient:
         return self.ask(ListPorts())[0]
 
     def lend(self) -> int:
-        """The session's descriptor, for a program that we start and that continues the session."""
+        """The session's descriptor, for a child process that continues the session."""
         os.set_inheritable(self._channel.fileno(), True)
         return self._channel.fileno()
 
     def end(self) -> None:
-        """Returns when the lab is gone and its name is free. Raises FabricError.
+        """Ends the lab. Returns when it has ended and its name is free. Raises FabricError.
 
-        A lab that does not answer is ended by force. So is an owner that does not give back the
-        name of its ended lab, because it was stopped. A lab that belongs to another program keeps
-        its name until that program gives it back.
+        A lab that does not answer is killed, and so is a stopped owner that does not release the
+        name of its ended lab. A lab that another program owns keeps its name until that program
+        releases it.
         """
         with _owner_of(self._channel) as owner:
             try:
@@ -150,11 +150,12 @@ class LabClient:
             registry.forget([registry.Ended(self.name, "", None)])
 
     def _end_by_force(self, owner: int | None) -> None:
-        """Kills the owner, with which the lab ends. Returns when both are gone."""
+        """Kills the owner, and thereby the lab. Returns when both have ended."""
         if owner is None:
             raise FabricError(
-                f"the lab {self.name} does not answer, and belongs to the program with the process "
-                f"number {self._channel.peer_pid()}; end that program, and the lab ends with it"
+                f"the lab {self.name} does not answer, but it belongs to the program with the "
+                f"process number {self._channel.peer_pid()}; end that program, and the lab ends "
+                "with it"
             )
         try:
             _kill(owner)
@@ -162,7 +163,7 @@ class LabClient:
                 self._channel.receive(within=_SECONDS_TO_END)
         except TimeoutError:
             raise FabricError(
-                f"the lab {self.name}: its owner was killed, and it goes on"
+                f"the lab {self.name} still runs, though its owner was killed"
             ) from None
         except EOFError:
             _wait_for_owner(self.name, owner)
@@ -180,12 +181,12 @@ def receive_answer(channel: Channel, query: Query[A], within: float | None = Non
 
 @contextmanager
 def _owner_of(channel: Channel) -> Iterator[int | None]:
-    """A descriptor of the process that owns a lab; None where the lab is a program's own, or the
-    owner is gone."""
+    """A pidfd of a lab's owner process; None if another program owns the lab, or the owner has
+    ended."""
     pid = channel.peer_pid()
     try:
         owner = os.pidfd_open(pid)
-    except OSError:  # it is gone, or in a pid namespace that cannot be seen from here
+    except OSError:  # it has ended, or is in an unreachable pid namespace
         yield None
         return
     try:
@@ -202,21 +203,21 @@ def _command_of(pid: int) -> list[bytes]:
 
 
 def _ends(owner: int | None, within: float) -> bool:
-    """Whether it is gone after so many seconds; its name is given back then."""
+    """Whether the owner ends within so many seconds; it has released the name then."""
     return owner is None or bool(select.select([owner], [], [], within)[0])
 
 
 def _kill(owner: int | None) -> None:
-    """Nothing where it is gone by now."""
+    """Kills the owner, if it has not ended."""
     assert owner is not None
     with suppress(ProcessLookupError):
         signal.pidfd_send_signal(owner, signal.SIGKILL)
 
 
 def _wait_for_owner(name: str, owner: int | None) -> None:
-    """It was killed."""
+    """Waits until a killed owner has ended."""
     if not _ends(owner, within=_SECONDS_TO_END):
         raise FabricError(
-            f"the lab {name} has ended, and its owner was killed and is still there after "
+            f"the lab {name} has ended, but its owner, which was killed, still exists after "
             f"{_SECONDS_TO_END:g} s"
         )

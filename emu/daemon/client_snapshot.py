@@ -1,4 +1,4 @@
-"""Takes a snapshot of a lab in the background: what it has counted up to now."""
+"""Takes snapshots of a background lab."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from emu.spec.scenario import spec_from_json
 
 
 def take_snapshot(lab: LabClient) -> LabSnapshot:
-    """Raises FabricError when the lab has ended."""
+    """A snapshot of the lab now. Raises FabricError if the lab has ended."""
     seen, files = lab.ask(GetSnapshot())
     time_ps, ports = _read(files[0], seen.ports)
     hosts, flows = _nic_counters(seen, files[1:])
@@ -42,7 +42,7 @@ def take_snapshot(lab: LabClient) -> LabSnapshot:
 
 
 def _nic_counters(seen: Snapshot, files: Sequence[int]) -> tuple[Rows, Rows]:
-    """Of hosts and of flows; none before the first workload."""
+    """The counters of hosts, and of flows; empty before the first workload."""
     if seen.hosts is None or seen.flows is None:
         return {}, {}
     hosts, flows = files

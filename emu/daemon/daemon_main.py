@@ -1,15 +1,14 @@
-"""`python -m emu.daemon.daemon_main FD`: owns a lab in the background until it ends.
+"""`python -m emu.daemon.daemon_main FD`: owns a background lab until it ends.
 
     emu up ─────── ServeLab ──────▶ owner       takes the lab's name, builds the lab
            ◀── Progress, Failure ──
            ◀────────── Up ─────────               the lab answers
-           ─────────── Up ────────▶               it is to stay: `emu up` may end now
+           ─────────── Up ────────▶               the lab stays when `emu up` ends
 
-As long as `emu up` has not said that the lab is to stay, the lab ends with it: whatever the
-building waits for, and also when it is finished at that very moment.
+Until `emu up` has sent `Up`, the lab ends with it, at every stage of the building.
 
-The owner takes the name and gives it back, so that no name is left without a lab. When the
-lab dies later there is nobody to tell: the owner notes why, for `emu status`.
+The owner claims the name and releases it, so that no name is left without a lab. If the lab dies
+later, the owner records the reason for `emu status`.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 
 
 def main() -> int:
-    signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)  # until a name would be given back
+    signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)  # until `_own` releases the name
     for number in _INTERRUPTS:
         signal.signal(number, _interrupt_once)
     user = Channel.inherited(int(sys.argv[-1]))
@@ -51,25 +50,25 @@ def main() -> int:
 
 
 def _own(name: str, job: ServeLab, user: Channel, listener: int) -> int:
-    """Has the name, and gives it back when the lab is gone."""
-    is_to_stay = threading.Event()
+    """Runs the lab, and releases its name when it has ended."""
+    stays = threading.Event()
     reason = ""
 
     def send(message: Message) -> None:
-        """A client that has disconnected needs no answer."""
+        """Sends to `emu up`. Ends the lab if `emu up` has ended."""
         try:
             user.send(message)
         except EOFError:
             raise KeyboardInterrupt from None
 
-    def say_up() -> None:
+    def report_up() -> None:
         send(Up())
-        is_to_stay.wait()
+        stays.wait()
 
     try:
-        threading.Thread(target=_wait_for_the_user, args=(user, is_to_stay), daemon=True).start()
+        threading.Thread(target=_wait_for_the_user, args=(user, stays), daemon=True).start()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
-        run_in_lab(job, on_progress=send, on_up=say_up, files=[listener])
+        run_in_lab(job, on_progress=send, on_up=report_up, files=[listener])
     except KeyboardInterrupt:
         reason = "its owner or its first process received SIGINT or SIGTERM"
         return ExitCode.INTERRUPTED
@@ -80,12 +79,12 @@ def _own(name: str, job: ServeLab, user: Channel, listener: int) -> int:
         return ExitCode.FAILED
     finally:
         signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
-        registry.release(name, reason if is_to_stay.is_set() else "")
+        registry.release(name, reason if stays.is_set() else "")
     return ExitCode.OK
 
 
-def _wait_for_the_user(user: Channel, is_to_stay: threading.Event) -> None:
-    """Ends the lab when `emu up` goes away, whatever the main thread waits for."""
+def _wait_for_the_user(user: Channel, stays: threading.Event) -> None:
+    """Ends the lab if `emu up` ends first, whatever the main thread waits for."""
     try:
         user.expect(Up)
     except EOFError:
@@ -93,17 +92,17 @@ def _wait_for_the_user(user: Channel, is_to_stay: threading.Event) -> None:
         assert main_thread is not None
         signal.pthread_kill(main_thread, signal.SIGTERM)
     else:
-        is_to_stay.set()
+        stays.set()
 
 
 def _try_to_send(user: Channel, message: Message) -> None:
-    """The user may be gone already."""
+    """Sends to `emu up`, if it still runs."""
     with suppress(EOFError, OSError):
         user.send(message)
 
 
 def _interrupt_once(number: int, frame: FrameType | None) -> None:
-    """A second signal would cut short what the first one began."""
+    """Raises KeyboardInterrupt, and ignores later signals: one would interrupt the clean-up."""
     for each in _INTERRUPTS:
         signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt

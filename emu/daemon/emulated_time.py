@@ -1,18 +1,18 @@
-"""Gives a program on a lab's host the fabric's own clock, so that it shows the fabric's rates.
+"""Gives a program on a lab's host an emulated clock, so that it shows the fabric's rates.
 
     LD_PRELOAD=libfaketimeMT.so.1  FAKETIME="+0 x0.001"      at slowdown 1000
 
-libfaketime stands between a program and the C library's clocks and waits: `clock_gettime`,
-`gettimeofday`, `nanosleep`, `select`, `poll`. So durations that the program measures, and
-waits that it asks for, are the fabric's. What it cannot change:
+libfaketime replaces the C library's clocks and waits: `clock_gettime`, `gettimeofday`, `nanosleep`,
+`select`, `poll`. So durations that the program measures, and its waits, are emulated time. It
+cannot change:
 
-- times that the kernel takes: of packets (SO_TIMESTAMP, as ping and tcpdump have them), TCP's
+- times that the kernel measures: of packets (SO_TIMESTAMP, used by ping and tcpdump), TCP's
   round trips and retransmission timeouts, the kernel's pacing (SO_MAX_PACING_RATE);
 - programs that do not call the C library for the time: static ones, and those in Go;
 - programs with more rights than their user, for which the loader ignores LD_PRELOAD;
-- the time of day: each program's begins when it is started, so that only durations compare.
+- the time of day: it differs between programs, so that only durations can be compared.
 
-Where we know that a program would show such a time as the fabric's, it is refused.
+A program that is known to show such times is refused.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _BY_THE_KERNEL = {
     **dict.fromkeys(("ss", "nstat", "sar"), "TCP's round trips and rates"),
     **dict.fromkeys(("owping", "ptp4l", "chronyd", "ntpd"), "times of day"),
 }
-"""Programs, and what they show that the kernel's clock has measured."""
+"""Program -> the values in its output that the kernel's clock has measured."""
 _IPERF3 = (
     (re.compile(r"-[^-]*J.*|--json.*"), "its JSON has TCP's round trips by the kernel's clock"),
     (re.compile(r"--fq-rate.*"), "the kernel would pace by its own clock"),
@@ -48,9 +48,9 @@ _IPERF3 = (
 
 
 def emulated_time(command: Sequence[str], slowdown: float) -> Mapping[str, str]:
-    """What to add to the program's environment.
+    """The variables to add to the program's environment.
 
-    Raises UsageError where its times would not all be the fabric's, HostError without libfaketime.
+    Raises UsageError if some of its times would stay real, HostError without libfaketime.
     """
     _refuse(command)
     factor = f"{1 / slowdown:.12g}"
@@ -58,14 +58,14 @@ def emulated_time(command: Sequence[str], slowdown: float) -> Mapping[str, str]:
 
 
 def library() -> Path:
-    """libfaketime, of this machine. Raises HostError."""
+    """The path of libfaketime. Raises HostError if it is not installed."""
     for path in Path("/usr/lib").glob(_LIBRARY):
         return path
     raise HostError("libfaketime is not installed", remedy=_REMEDY)
 
 
 def why_missing() -> str:
-    """For `emu check`; empty when it is there."""
+    """Why `emu exec --emulated` is not possible here; empty if it is."""
     try:
         library()
     except HostError as error:
@@ -76,35 +76,36 @@ def why_missing() -> str:
 def _refuse(command: Sequence[str]) -> None:
     name = Path(command[0]).name
     if name in _BY_THE_KERNEL:
-        raise _not_honest(name, f"{_BY_THE_KERNEL[name]} are measured by the kernel's clock")
+        raise _real_time_error(name, f"{_BY_THE_KERNEL[name]} are measured by the kernel's clock")
     if name == "iperf3":
         for option, why in _IPERF3:
             wrong = [word for word in command[1:] if option.fullmatch(word)]
             if wrong:
-                raise _not_honest(f"{name} {wrong[0]}", why)
+                raise _real_time_error(f"{name} {wrong[0]}", why)
     program = shutil.which(command[0], path=environment()["PATH"])
     if program is None:
         return
     try:
         reason = _why_not(Path(program))
     except OSError as error:
-        reason = f"emu cannot look at it ({error.strerror}); it may keep the machine's clock"
+        reason = f"emu cannot read it ({error.strerror}); it may use the machine's clock"
     if reason:
-        raise _not_honest(command[0], reason)
+        raise _real_time_error(command[0], reason)
 
 
-def _not_honest(what: str, why: str) -> UsageError:
+def _real_time_error(what: str, why: str) -> UsageError:
     return UsageError(
         f"--emulated {what}: {why}, which stays real; leave --emulated out, and divide times by "
-        "the slowdown (`emu status` has it)"
+        "the slowdown (see `emu status`)"
     )
 
 
 def _why_not(program: Path, depth: int = 0) -> str:
-    """Why libfaketime would not reach a program; empty: it does."""
+    """Why libfaketime has no effect on a program; empty if it has."""
     if program.stat().st_mode & 0o6000 or "security.capability" in os.listxattr(program):
         return (
-            "it has more rights than you, libfaketime is left out, and it keeps the machine's clock"
+            "it has more rights than you, so that the loader ignores libfaketime, and it uses the "
+            "machine's clock"
         )
     with program.open("rb") as stream:
         start = stream.readline(256)
@@ -115,20 +116,20 @@ def _why_not(program: Path, depth: int = 0) -> str:
         return _why_not(Path(found), depth + 1) if found else ""
     whole = program.read_bytes()
     if not whole.startswith(b"\x7fELF"):
-        return ""  # the program cannot be started, and that is told then
+        return ""  # the program cannot be started; starting it reports that
     if whole[4:5] != _64_BIT:
-        return "it is no 64-bit program and keeps the machine's clock"
+        return "it is not a 64-bit program and uses the machine's clock"
     interpreter = _interpreter(whole)
     if interpreter is None:
-        return "it is linked statically and asks the kernel for the time"
+        return "it is statically linked and reads the kernel's clock"
     if not _GLIBC.search(interpreter):
         loader = interpreter.decode(errors="replace")
-        return f"its loader is {loader}, not glibc's, and it keeps the machine's clock"
-    return "it is written in Go and asks the kernel for the time" if _GO in whole else ""
+        return f"its loader is {loader}, not glibc's, and it uses the machine's clock"
+    return "it is written in Go and reads the kernel's clock" if _GO in whole else ""
 
 
 def _interpreter(elf: bytes) -> bytes | None:
-    """The loader that a 64-bit program names (elf(5)); None: it has none."""
+    """The loader that a 64-bit ELF file names (elf(5)); None if it names none."""
     try:
         (table,) = struct.unpack_from("<Q", elf, 32)
         size, count = struct.unpack_from("<HH", elf, 54)

@@ -1,8 +1,8 @@
-"""Runs a program in a node of a standing lab, as a child of the caller's, on the caller's terminal.
+"""Runs a program in a node of a background lab, as a child process on the caller's terminal.
 
-The lab hands out its namespaces as open files; we enter them and start the program
-there. So Ctrl-C, pipes and exit codes are as with any program, and a lab that ends
-takes it along, since it is in the lab's pid namespace.
+The lab sends its namespaces as open files; a child process enters them and starts the program. So
+Ctrl-C, pipes and exit codes work as with any program. The program ends with the lab, because it is
+in the lab's pid namespace.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from emu.errors import ExitCode
 from emu.lab.netns import enter
 
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
-"""As shells have them."""
+"""The exit codes that shells use."""
 
 
 def run_there(
@@ -31,10 +31,11 @@ def run_there(
     command: Sequence[str],
     settings: Mapping[str, str] = MappingProxyType({}),
 ) -> int:
-    """Its exit code; 128 and the signal when it was ended by one. None: in no node, in the lab.
+    """Runs a command and returns its exit code, or 128 plus the number of the signal that ended it.
 
-    `settings` are added to its environment. Raises UsageError when there is no such node.
-    When the lab has ended and taken it along, stderr is told.
+    `node` None: the lab's own namespaces. `settings` are added to the environment. If the lab's
+    end has ended the command, prints the reason to stderr. Raises UsageError if there is no such
+    node.
     """
     there, namespaces = lab.ask(GetNamespaces(node))
     environment = {**os.environ, **there.environment, **settings}
@@ -45,7 +46,7 @@ def run_there(
 
 
 def tasks_of(lab: LabClient) -> dict[str, int]:
-    """Every node -> a process in its namespaces."""
+    """Every host -> a process or thread in its namespaces; also the lab's own."""
     there, namespaces = lab.ask(GetNamespaces())
     for namespace in namespaces:
         os.close(namespace)
@@ -53,9 +54,9 @@ def tasks_of(lab: LabClient) -> dict[str, int]:
 
 
 def _run(namespaces: Sequence[int], command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Moves the calling process, which must have one thread, into the lab for good.
+    """Moves the calling process, which must have one thread, into the lab, and runs a command.
 
-    It stays outside of a pid namespace that it enters; its children are inside.
+    The process itself stays outside the pid namespace that it enters; its children are inside.
     """
     folder = Path.cwd()
     for namespace in namespaces:
@@ -65,7 +66,7 @@ def _run(namespaces: Sequence[int], command: Sequence[str], environment: Mapping
 
 
 def _in_a_child(work: Callable[[], int]) -> int:
-    """Does the work in a child process, which has one thread; its exit code."""
+    """Runs `work` in a child process, which has one thread. Returns its exit code."""
     child = os.fork()
     if child == 0:
         try:
@@ -73,7 +74,7 @@ def _in_a_child(work: Callable[[], int]) -> int:
         except Exception:
             traceback.print_exc()
         os._exit(ExitCode.FAILED)
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the program
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program
     _, status = os.waitpid(child, 0)
     signal.signal(signal.SIGINT, before)
     code = os.waitstatus_to_exitcode(status)
@@ -81,13 +82,14 @@ def _in_a_child(work: Callable[[], int]) -> int:
 
 
 def _is_ours(namespace: int) -> bool:
-    """Root's labs are in root's own user namespace, which cannot be entered again."""
+    """Whether this process is in the namespace already: root's labs are in root's user namespace,
+    which cannot be entered again."""
     with Path("/proc/self/ns/user").open() as user:
         return os.path.sameopenfile(namespace, user.fileno())
 
 
 def _become(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> int:
-    """Does not return, unless the program cannot be started: with the exit code for that."""
+    """Replaces this process by the program. Returns an exit code if that fails."""
     with suppress(OSError):
         os.chdir(folder)
     try:

@@ -1,5 +1,4 @@
-"""Faults that are set and cleared while a lab is up, in the process that has them: the shim or the
-NICs. It happens between one packet and the next."""
+"""Sets and clears faults in a running shim or NIC process, between two packets."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ from emu.spec.fault import Fault, share_a_setting
 
 
 def change_faults(fabric: Fabric, query: Message) -> FaultList:
-    """Sets or clears a fault, if the query asks for that. The answer is all faults that there are
-    then, and the deadlocks that were found so far."""
+    """Sets or clears a fault, if the query requests that. Returns all faults, and the deadlocks
+    found so far."""
     match query:
         case SetFault(_, fault):
             fabric.set_fault(Fault.model_validate(fault))
@@ -38,6 +37,6 @@ def check_settings(fault: Fault, lasting: Iterable[FaultStatus]) -> None:
 
 
 def status_of(record: FaultRecord, now_ns: int) -> FaultStatus:
-    """A fault's record, and how far the fault is."""
+    """A fault's record together with its state."""
     state = fault_state(record.at_ns, record.end_ns, now_ns)
     return FaultStatus(**asdict(record), state=state)

@@ -1,8 +1,9 @@
 """Whether the machine kept up while the traffic of an interactive lab ran.
 
 As for a run, the lateness histograms of the NICs and of the shim decide. The shim has counted since
-the lab came up, so it is asked before and after the traffic, and the difference is judged. Dropped
-lossless packets are not judged: the times of the shim are not those of the NICs.
+the lab came up, so the lab queries it before and after the traffic and judges the difference.
+Dropped lossless packets are not judged: the clocks of the shim and of the NICs have different
+zeros.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _COUNTS = ("send_failures", "receive_drops", "overtaken")
 
 
 def timing_of_shim(fabric: Fabric, driver: AfPacketDriver) -> ShimTiming:
-    """In the shim: its histograms and counts up to now."""
+    """The shim's histograms and counts up to now."""
     timing = driver.timing()
     own: dict[str, Any] = {name: tuple(getattr(timing, name).tolist()) for name in _HISTOGRAMS}
     own |= {name: int(getattr(timing, name)) for name in _COUNTS}

@@ -1,17 +1,17 @@
-"""The folder with the names of a user's standing labs: what may be in it, and what may go.
+"""The folder with the names of a user's background labs, and the rules for its content.
 
     $XDG_RUNTIME_DIR/emu     or, without a runtime folder that can be written, ~/.cache/emu-labs
       NAME                   a lab's socket
-      .NAME.ended            why that lab has died, until `emu status` has shown it
+      .NAME.ended            the reason why a lab has died, until `emu status` has shown it
 
 Rules:
 
-- The folder is a real one, not a symbolic link; it belongs to the user, and only the
-  user may enter it. It is opened once, and everything in it is reached by that
-  descriptor, so that nobody can put another folder in its place meanwhile.
-- Only what `emu` itself makes there is ever removed: its name, kind, owner and mode are
-  looked at first. Anything else is an error that names it, and nothing of it is touched.
-- Nobody waits in the folder while its lock is held.
+- The folder must not be a symbolic link; it must belong to the user, and only the user may enter
+  it. It is opened once, and all access uses that descriptor, so that another process cannot
+  replace the folder meanwhile.
+- Only entries that `emu` has made are removed; their name, kind, owner and mode are checked first.
+  Any other entry is an error that names it, and stays.
+- A process that holds the lock does not wait for anything.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from emu.errors import FabricError, UsageError
 from emu.folders import user_folder
 
 _LAB = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-"""What a lab may be called (see the spec's `name`)."""
+"""The valid names of labs (see the spec's `name`)."""
 _RECORD = re.compile(rf"\.({_LAB.pattern})\.ended")
 _FOLDER_MODE, _ENTRY_MODE = 0o700, 0o600
 _MOST_BYTES = 1 << 16
@@ -47,18 +47,18 @@ _KINDS = {
 
 
 class LabFolder:
-    """The folder, open. `descriptor` is None where there is no such folder."""
+    """The open folder. `descriptor`: None if the folder does not exist."""
 
     def __init__(self, path: Path, descriptor: int | None) -> None:
         self.path = path
         self.has_removed = False
-        """Whether anything of ours has gone, so that an empty folder may go, too."""
+        """Whether an entry was removed, so that an empty folder may be removed, too."""
         self._descriptor = descriptor
 
-    def look(self) -> tuple[list[str], list[str]]:
+    def list_labs(self) -> tuple[list[str], list[str]]:
         """The names of labs that have a socket, and of those that have a record.
 
-        Raises UsageError when anything else is there.
+        Raises UsageError if there is any other entry.
         """
         if self._descriptor is None:
             return [], []
@@ -67,18 +67,18 @@ class LabFolder:
         foreign = [f"{self.path / name}: {why}" for name in there if (why := self._why_not(name))]
         if foreign:
             raise UsageError(
-                "\n".join(foreign) + f"\n{self.path} is for the sockets of `emu` alone; nothing "
-                "was removed: look at what is there, move it away, and try again"
+                "\n".join(foreign) + f"\n{self.path} is only for the sockets of `emu`; nothing "
+                "was removed: move the other entries away, and try again"
             )
         records = [found[1] for name in there if (found := _RECORD.fullmatch(name))]
         return [name for name in there if _LAB.fullmatch(name)], records
 
     def address(self, name: str) -> str:
-        """A lab's socket, by a name that fits into a socket's address (107 bytes)."""
+        """A path of a lab's socket that fits into a socket address (107 bytes)."""
         return f"/proc/self/fd/{self._open()}/{name}"
 
     def remove_socket(self, name: str) -> None:
-        """Removes a lab's socket, if it is there and one of ours."""
+        """Removes a lab's socket, if `emu` has made it."""
         self._remove(name)
 
     def write_record(self, name: str, text: str) -> None:
@@ -95,7 +95,7 @@ class LabFolder:
             return stream.read(_MOST_BYTES).decode(errors="replace")
 
     def remove_record(self, name: str) -> None:
-        """Removes what says why a lab has died, if it is there and one of ours."""
+        """Removes the record of why a lab has died, if `emu` has made it."""
         self._remove(_record(name))
 
     def _remove(self, name: str) -> None:
@@ -109,10 +109,10 @@ class LabFolder:
         return self._descriptor
 
     def _why_not(self, name: str) -> str:
-        """Why an entry cannot be one that `emu` has made; empty: it is one."""
+        """Why `emu` cannot have made an entry; empty if it can."""
         is_record = _RECORD.fullmatch(name) is not None
         if not is_record and not _LAB.fullmatch(name):
-            return "no lab has such a name"
+            return "this is not the name of a lab"
         found = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         kind = stat.S_IFMT(found.st_mode)
         if kind != (stat.S_IFREG if is_record else stat.S_IFSOCK):
@@ -130,10 +130,10 @@ class LabFolder:
 
 @contextmanager
 def locked_folder(*, make: bool = False) -> Iterator[LabFolder]:
-    """The folder, while no other `emu` of this user is busy there. `make`: if there is none.
+    """The folder, locked against other `emu` processes of this user. `make`: create it if missing.
 
-    When the last of its entries was removed, so is the folder. Raises UsageError when it
-    is not as it must be, FabricError when another process does not leave it.
+    The folder is removed after its last entry. Raises UsageError if the folder breaks the rules,
+    FabricError if another process keeps the lock.
     """
     path = _path()
     parent = _open_parent(path)
@@ -157,13 +157,13 @@ ELSEWHERE = "set XDG_RUNTIME_DIR to a folder of your own on a local disk"
 
 
 def why_elsewhere() -> str:
-    """That labs keep their names in another folder than the user's runtime folder, for who makes
-    a lab; empty: there is nothing to say."""
+    """A warning that the names of labs are not in the user's runtime folder; empty if they are."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if not runtime or _is_writable(runtime):
         return ""
     return (
-        f"XDG_RUNTIME_DIR is {runtime}, where you cannot write: labs keep their names in {_path()}"
+        f"XDG_RUNTIME_DIR is {runtime}, where you cannot write: the names of labs are stored in "
+        f"{_path()}"
     )
 
 
@@ -184,7 +184,7 @@ def _open_parent(path: Path) -> int:
         return os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise UsageError(
-            f"{path.parent}: {error.strerror}, so that labs have no place for their names; "
+            f"{path.parent}: {error.strerror}, so the names of labs cannot be stored there; "
             f"{ELSEWHERE}"
         ) from None
 
@@ -204,8 +204,8 @@ def _lock(parent: int, path: Path) -> None:
             time.sleep(_SECONDS_BETWEEN_TRIES)
         except OSError as error:  # as on NFS without a lock manager
             raise UsageError(
-                f"{path}: this folder cannot be locked ({error.strerror}), so that labs cannot "
-                f"keep their names there; {ELSEWHERE}"
+                f"{path}: this folder cannot be locked ({error.strerror}), so the names of "
+                f"labs cannot be stored there; {ELSEWHERE}"
             ) from None
         else:
             return
@@ -231,8 +231,8 @@ def _open_folder(path: Path, parent: int, *, make: bool) -> int | None:
 
 
 _MOVE = (
-    "labs keep their names in that folder: move what is there away, or set XDG_RUNTIME_DIR to a "
-    "folder of your own"
+    "the names of labs are stored in that folder: move the present one away, or set "
+    "XDG_RUNTIME_DIR to a folder of your own"
 )
 
 
@@ -247,7 +247,7 @@ def _what_is_there(name: str, parent: int, error: OSError) -> str:
 
 
 def _check_folder(path: Path, found: os.stat_result) -> None:
-    """Raises UsageError unless it is the user's own, and closed to everybody else."""
+    """Raises UsageError unless the folder belongs to the user and has the right mode."""
     if found.st_uid != os.geteuid():
         raise UsageError(
             f"{path}: the folder belongs to the user {found.st_uid}, not to you "

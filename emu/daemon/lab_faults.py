@@ -19,7 +19,7 @@ from emu.spec.scenario import Spec
 
 
 class LabFaults:
-    """Several threads may call it."""
+    """Lists, sets and clears a lab's faults. Several threads may call it."""
 
     def __init__(self, spec: Spec, shim: RpcClient, nics: Nics) -> None:
         self._spec, self._topology = spec, spec.topology.build()
@@ -27,22 +27,22 @@ class LabFaults:
         self._nics = nics
         self._changing = threading.Lock()
         self._defined = dict(zip(fault_names(spec.faults), spec.faults, strict=True))
-        """Every fault that there is or was, by name."""
+        """Every present or former fault, by name."""
 
     def listed(self) -> FaultList:
-        """First those of cables and switches, then those of NICs."""
+        """All faults: first those of cables and switches, then those of NICs."""
         in_shim = self._shim.ask(ListFaults())
         return FaultList((*in_shim.faults, *self._nics.faults()), in_shim.deadlocks)
 
     def set(self, query: SetFault) -> FaultList:
-        """Raises UsageError where another fault is in its way."""
+        """Sets a fault. Raises UsageError if it conflicts with another fault."""
         with self._changing:
             there = {one.name: one for one in self.listed().faults}
             self._set(query, Fault.model_validate(query.fault), there)
             return self.listed()
 
     def clear(self, query: ClearFault) -> FaultList:
-        """Raises UsageError when there is no such fault."""
+        """Clears a fault. Raises UsageError if there is no such fault."""
         with self._changing:
             known = [one.name for one in self.listed().faults]
             if query.name not in known:
@@ -51,7 +51,7 @@ class LabFaults:
             return self.listed()
 
     def snapshot(self, status: FaultStatus) -> FaultSnapshot:
-        """The fault with the cables that it takes away."""
+        """The fault with the cables that it takes down."""
         fault = self._defined.get(status.name)
         if fault is None:
             return FaultSnapshot(status)
@@ -68,7 +68,9 @@ class LabFaults:
             if one.state != "over" or self._nics.fault_comes_again(name)
         }
         if query.name in lasting:
-            raise UsageError(f"there is a fault {query.name!r} already; clear it, or name this one")
+            raise UsageError(
+                f"there is a fault {query.name!r} already; clear it, or name this one differently"
+            )
         check_settings(fault, lasting.values())
         if query.name in there:
             self._clear(query.name)

@@ -1,7 +1,7 @@
-"""The counters of the latest workload, which every snapshot shows.
+"""The counters of the latest workload, for snapshots.
 
-A workload that begins replaces the counters of the one before, which are closed then. A client may
-ask at that moment: it gets copies of the open files, of one workload or of the other.
+A new workload replaces the counters of the one before, which are closed then. A client that takes a
+snapshot at that moment gets copies of the open files of either workload.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from emu.measure.seqlock import Layout
 
 @dataclass(frozen=True)
 class Copies:
-    """Open files of the caller, in the order of `hosts`, `flows`; none before any workload."""
+    """Open files in the order `hosts`, `flows`, which the caller must close; none before the first
+    workload."""
 
     files: list[int]
     hosts: Layout | None = None
@@ -25,21 +26,21 @@ class Copies:
 
 
 class LatestCounters:
-    """Of at most one workload. Any thread may call it."""
+    """The counters of at most one workload. Any thread may call it."""
 
     def __init__(self) -> None:
         self._changing = threading.Lock()
         self._nics: NicProcess | None = None
 
     def replace(self, nics: NicProcess) -> None:
-        """Shows these from now on. Those before are closed."""
+        """Closes the counters before, and copies these from now on."""
         with self._changing:
             before, self._nics = self._nics, nics
             if before is not None:
                 before.close_counters()
 
     def copy(self) -> Copies:
-        """Raises OSError, with no file left open, when one cannot be copied."""
+        """Copies of the open files. Raises OSError if one cannot be copied; none stays open."""
         with self._changing:
             if self._nics is None:
                 return Copies([])

@@ -1,6 +1,6 @@
-"""What clients ask a lab in the background, and its answers.
+"""The queries of clients to a background lab, and its answers.
 
-`GetPorts` and the queries of faults (`emu.lab.ipc.queries`) may be sent to such a lab, too.
+A lab also answers `GetPorts` and the queries about faults of `emu.lab.ipc.queries`.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from emu.subnet.subnet import PathSLs
 
 @message
 class Version:
-    """Of the code that the lab runs (`emu.lab.version`)."""
+    """The version of the code that the lab runs (`emu.lab.version`)."""
 
     version: str
 
 
 @message
 class GetVersion(Query[Version]):
-    """A client asks this first: all other messages differ between versions."""
+    """Which version does the lab run? The first query: other messages differ between versions."""
 
 
 @message
 class TrafficStatus:
-    """The latest workload."""
+    """The state of the latest workload."""
 
     progress: RunProgress | None = None
     flows: tuple[FlowRecord, ...] = ()
-    """Filled when the workload is over, as is `fidelity`."""
+    """Empty until the workload is over; `fidelity` is None until then."""
     fidelity: Fidelity | None = None
     error: str | None = None
-    """Why it has failed."""
+    """Why the workload has failed."""
     number: int = 0
     """How often traffic was started."""
     state: str = "none"
@@ -46,12 +46,12 @@ class TrafficStatus:
 
 @message
 class Sweep:
-    """A sweep of the subnet manager that changed links have caused."""
+    """A sweep of the subnet manager that a link change has caused."""
 
     at_ns: int
-    """When the links changed, in emulated time."""
+    """The emulated time of the link change."""
     seconds: float
-    """Wall-clock time from then until there were tables."""
+    """Wall-clock time from the link change to the new tables."""
 
 
 @message
@@ -65,7 +65,7 @@ class Status:
     marker: MarkedBy
     notes: tuple[str, ...]
     ip: bool
-    """Whether hosts reach each other by IP."""
+    """Whether hosts can send IP packets to each other."""
     up_seconds: float
     traffic: TrafficStatus
     sweeps: tuple[Sweep, ...]
@@ -74,24 +74,24 @@ class Status:
 
 @message
 class GetStatus(Query[Status]):
-    """How is the lab?"""
+    """What is the state of the lab?"""
 
 
 @message
 class FaultSnapshot:
-    """A fault and what it takes away."""
+    """A fault, with the cables that it takes down."""
 
     status: FaultStatus
     cables: tuple[str, ...] = ()
-    """Cables that are lost by it, each by one of its ports."""
+    """Cables that it takes down, each named by one of its ports."""
     spec: Json | None = None
-    """As in a spec; None: not known."""
+    """The fault's entry as in a spec; None: not known."""
 
 
 @message
 class Snapshot:
-    """A lab at one moment. Its counters come as open files, in this order: `ports`, and where
-    there was traffic `hosts` and `flows`."""
+    """A lab at one moment. Its counters are open files, in this order: `ports`, and after the first
+    workload `hosts` and `flows`."""
 
     status: Status
     ports: Layout
@@ -103,22 +103,22 @@ class Snapshot:
 
 @message
 class GetSnapshot(Query[Snapshot]):
-    """What is there to see at this moment?"""
+    """What are the lab's state, faults and counters at this moment?"""
 
 
 @message
 class Namespaces:
-    """The namespaces of a node come as open files, in the order in which they must be entered."""
+    """The namespaces of a node are open files, in the order in which they must be entered."""
 
     environment: dict[str, str]
-    """What programs in the lab need."""
+    """The environment variables that programs in the lab need."""
     tasks: dict[str, int]
-    """Every node -> a process in its namespaces."""
+    """Every host -> a process or thread in its namespaces; also the lab's own."""
 
 
 @message
 class GetNamespaces(Query[Namespaces]):
-    """Where is this node? A switch is in the lab's own namespaces, and so is None."""
+    """What are the namespaces of this node? None, or a switch: the lab's own."""
 
     node: str | None = None
 
@@ -149,7 +149,7 @@ class ListPorts(Query[Ports]):
 
 @message
 class Capture(Query[Done]):
-    """Capture a port. The answer brings a socket with raw records."""
+    """Capture a port. The answer's open file is a socket with raw records."""
 
     port: str
     since_start: bool = False
@@ -157,7 +157,7 @@ class Capture(Query[Done]):
 
 @message
 class BorrowedNic:
-    """The place of a host's NIC. A socket on the host's interface comes along."""
+    """A client may act as a host's NIC. The open file is a socket on the host's interface."""
 
     ifindex: int
     subnet: Subnet | None
@@ -165,7 +165,7 @@ class BorrowedNic:
 
 @message
 class BorrowNic(Query[BorrowedNic]):
-    """The client is to be the NIC of this host."""
+    """Let the client act as the NIC of this host."""
 
     host: str
 
@@ -179,16 +179,16 @@ class PathLevels:
 
 @message
 class GetPathLevels(Query[PathLevels]):
-    """Which service levels do queue pairs get that connect now?"""
+    """Which service levels do new queue pairs use?"""
 
 
 @message
 class ToolOutput:
-    """What one of InfiniBand's tools printed."""
+    """The output of one of InfiniBand's tools."""
 
-    said: str
+    text: str
     code: int
-    """Its exit code."""
+    """The tool's exit code."""
 
 
 @message
@@ -206,6 +206,6 @@ class EndLab(Query[Done]):
 
 @message
 class LabEnded:
-    """From the lab to all its clients: it ends now."""
+    """From the lab to all its clients: the lab ends now."""
 
     reason: str

@@ -1,12 +1,12 @@
-"""MPI programs across the hosts of a standing lab: Open MPI, started as on a cluster.
+"""Runs MPI programs across the hosts of a background lab with Open MPI, as on a cluster.
 
     emu mpirun ─▶ h1: mpirun ── agent h2 orted ... ─▶ h2: orted ─▶ ranks
                               └ agent h3 orted ... ─▶ h3: orted ─▶ ranks
 
-On a cluster mpirun reaches the other hosts by ssh. Here the agent in its place
-(`mpi_agent.py`) is in the lab already and enters the other host's namespaces. Every host has
-a name of its own there, or Open MPI would take them all for one, and its ranks
-would talk through shared memory: so all bytes between hosts cross the fabric, by TCP.
+On a cluster mpirun reaches the other hosts by ssh. Here an agent replaces ssh (`mpi_agent.py`): it
+runs in the lab and enters the other host's namespaces. Each host has its own host name there;
+with equal names Open MPI would connect the ranks through shared memory. So all bytes between hosts
+cross the fabric by TCP.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OPTIONS = (
     *("--allow-run-as-root", "--oversubscribe", "--map-by", "node", "--bind-to", "none"),
     *("--mca", "plm_rsh_agent", _AGENT),
     *("--mca", "plm_rsh_no_tree_spawn", "1"),
-    *("--mca", "orte_tmpdir_base", str(PRIVATE)),  # goes with the lab
+    *("--mca", "orte_tmpdir_base", str(PRIVATE)),  # removed with the lab
     *("--mca", "btl", "tcp,self"),
     *("--mca", "btl_tcp_if_include", HOST_NETWORK_PREFIX),
     *("--mca", "oob_tcp_if_include", HOST_NETWORK_PREFIX),
@@ -37,15 +37,16 @@ _OPTIONS = (
 
 
 def mpirun(lab: LabClient, ranks: int | None, program: Sequence[str]) -> int:
-    """Its exit code. By default there is a rank on every host; more go round.
+    """Runs a program and returns its exit code. Ranks are assigned to the hosts in turn; by default
+    every host has one.
 
-    Raises HostError when Open MPI is not installed, UsageError when the hosts have no IP.
+    Raises HostError if Open MPI is not installed, UsageError if the hosts have no IP.
     """
     if not is_installed("mpirun"):
         raise missing_program("mpirun")
     status = lab.status()
     if not status.ip:
-        raise UsageError("MPI's ranks talk by TCP, and the hosts have no ib0; see `emu status`")
+        raise UsageError("MPI's ranks use TCP, but the hosts have no ib0; see `emu status`")
     hosts = list(spec_from_json(status.spec).topology.build().host)
     ranks = len(hosts) if ranks is None else ranks
     command = ["mpirun", *_OPTIONS, "-n", str(ranks), "--host", ",".join(hosts), *program]

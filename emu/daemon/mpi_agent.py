@@ -1,6 +1,6 @@
-"""`python -m emu.daemon.mpi_agent HOST COMMAND...`: runs it on another host of the lab.
+"""`python -m emu.daemon.mpi_agent HOST COMMAND...`: runs a command on another host of the lab.
 
-As ssh would, for Open MPI: the words of the command are one line for a shell there.
+It replaces ssh for Open MPI: a shell on that host runs the words of the command as one line.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import sys
 from collections.abc import Sequence
 
 TASKS = "EMU_TASKS"
-"""The environment's word for a process or thread on every host, as JSON."""
+"""The environment variable with a process or thread on every host, as JSON."""
 
 
 def named(host: str, command: Sequence[str]) -> list[str]:
-    """The command in a namespace in which the machine has the host's name."""
+    """The command that runs `command` under the host's name, in a UTS namespace of its own."""
     script = f"hostname {host} && exec {shlex.join(command)}"
     return ["unshare", "--uts", "sh", "-c", script]
 

@@ -1,11 +1,11 @@
-"""Faults of hosts' NICs, as a standing lab knows them: they outlive the process of the NICs.
+"""The faults of hosts' NICs in a background lab. They outlive the NIC process.
 
-NICs come and go with traffic. A fault that is set lasts from one workload to the next, until
-it is over or cleared; one that is set while there are no NICs waits for them. The spec's
-faults belong to its traffic: they begin with every workload anew, in their time in it.
+Each workload has a NIC process of its own. A fault set by a user lasts through several workloads,
+until it is over or cleared; without NICs it waits for the next ones. The spec's faults belong to
+its traffic: they begin again with every workload, at their time in it.
 
-All times are the lab's, in picoseconds since it came up, where not said otherwise: a
-process of NICs counts from its own beginning, its epoch.
+Times are picoseconds of emulated time since the lab came up, unless stated otherwise. A NIC process
+counts from its own start, its epoch.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _COUNTS = ("packets_seen", "hits", "packets_dropped")
 
 @dataclass
 class _Kept:
-    """One fault."""
+    """A fault, and its counts in earlier NICs."""
 
     name: str
     fault: Fault
     of_traffic: bool
-    """Whether it is the spec's; its `at` is then a time in the workload."""
+    """Whether the fault is the spec's; its `at` is then a time in the workload."""
     at_ps: int | None = None
-    """When it begins; None: when there are NICs, or traffic."""
+    """When the fault begins; None: with the next NICs, or traffic."""
     before: Counter[str] = field(default_factory=Counter)
-    """What it did in NICs that are gone."""
+    """The fault's counts in NICs that have ended."""
 
     @property
     def end_ps(self) -> int | None:
@@ -48,7 +48,7 @@ class _Kept:
         return self.end_ps is not None and self.end_ps <= now_ps
 
     def for_nics(self, epoch_ps: int) -> Json:
-        """What is left of it, as in the spec of NICs with this epoch."""
+        """The rest of the fault, as in the spec of NICs with this epoch."""
         assert self.at_ps is not None
         at_ps = max(self.at_ps, epoch_ps)
         left_ps = None if self.end_ps is None else self.end_ps - at_ps
@@ -71,7 +71,7 @@ class _Kept:
 
 
 class NicFaults:
-    """Knows what is set and what it did, and nothing of processes."""
+    """The faults that are set, and their counts. Knows nothing of processes."""
 
     def __init__(self, spec: Spec) -> None:
         self._kept = {
@@ -84,18 +84,18 @@ class NicFaults:
         return name in self._kept
 
     def comes_again(self, name: str) -> bool:
-        """With the next workload, though it may be over in this one."""
+        """Whether the fault begins again with the next workload."""
         return name in self._kept and self._kept[name].of_traffic
 
     def set(self, name: str, fault: Fault, at_ps: int | None) -> None:
-        """`at_ps`: when NICs began with it; None: there are none."""
+        """Adds a fault. `at_ps`: when it began in the NICs; None: there are no NICs."""
         self._kept[name] = _Kept(name, fault, of_traffic=False, at_ps=at_ps)
 
     def clear(self, name: str) -> None:
         del self._kept[name]
 
     def begin(self, epoch_ps: int, *, with_traffic: bool) -> list[Json]:
-        """NICs begin, with traffic or idle: their faults, as in a spec."""
+        """The faults of NICs that begin, with traffic or idle, as in a spec."""
         for kept in self._kept.values():
             if kept.of_traffic:
                 kept.at_ps = epoch_ps + kept.fault.at_ps if with_traffic else None
@@ -108,7 +108,7 @@ class NicFaults:
         ]
 
     def end(self, records: Iterable[FaultStatus | FaultRecord]) -> None:
-        """NICs end. `records`: what the faults did in them."""
+        """Adds the counts of NICs that end. `records`: of the faults in them."""
         for record in records:
             if record.name in self._kept:
                 self._kept[record.name].before.update(_counts(record))
@@ -117,7 +117,7 @@ class NicFaults:
                 kept.at_ps = None
 
     def status(self, now_ps: int, records: Iterable[FaultStatus]) -> list[FaultStatus]:
-        """Of each fault; `records`: as the NICs have them now."""
+        """The status of each fault. `records`: of the faults in the present NICs."""
         counts = {record.name: _counts(record) for record in records}
         return [kept.status(now_ps, counts.get(name, {})) for name, kept in self._kept.items()]
 

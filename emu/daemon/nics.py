@@ -1,4 +1,4 @@
-"""The hosts' NICs in an interactive lab: one process after the other, and the faults in them."""
+"""The NIC processes of an interactive lab, one after the other, and the faults in them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from emu.units import PS_PER_NS
 
 
 def prepare(supervisor: Supervisor, setup: SetUpNics, lab: str) -> NicProcess:
-    """NICs of this lab that are ready to start."""
+    """Starts a NIC process for this lab. It is ready to start."""
     channel = supervisor.spawn("the NIC process", Programs().rnic)
     with supervisor.needed(channel):
         return set_up_nics(channel, setup, lab)
@@ -31,7 +31,7 @@ def prepare(supervisor: Supervisor, setup: SetUpNics, lab: str) -> NicProcess:
 
 @contextmanager
 def needed(supervisor: Supervisor, process: NicProcess) -> Iterator[None]:
-    """NICs that are discarded where the body fails, with all that is open of them."""
+    """Discards a NIC process and closes its files if the body fails."""
     with supervisor.needed(process.channel):
         try:
             yield
@@ -42,7 +42,7 @@ def needed(supervisor: Supervisor, process: NicProcess) -> Iterator[None]:
 
 
 class Nics:
-    """At most one process has the NICs at a time. Any thread may call it."""
+    """The present NIC process, if there is one. Any thread may call it."""
 
     def __init__(
         self, session: Session, supervisor: Supervisor, slowdown: float, began_ns: int
@@ -52,7 +52,7 @@ class Nics:
         self._slowdown = slowdown
         self._began_ns = began_ns
         self._changing = threading.RLock()
-        self._process = session.nics  # InfiniBand's, for IP
+        self._process = session.nics  # idle NICs for IP over InfiniBand
         self._works = self._process is not None
         self._with_traffic = False
         self._waited: Counter[str] = Counter()
@@ -60,7 +60,7 @@ class Nics:
         self._faults = NicFaults(session.spec)
 
     def begin(self, process: NicProcess, *others: Channel, with_traffic: bool) -> None:
-        """Takes the NICs away that are there, and starts these, and who goes with them."""
+        """Ends the present NICs, and starts these and `others`, which run with them."""
         with self._changing:
             self.dismiss()
             at_ns = time.monotonic_ns() + NS_UNTIL_START
@@ -71,17 +71,18 @@ class Nics:
             for channel in others:
                 channel.send(Start(at_ns))
 
-    def have_done(self, process: NicProcess, records: Iterable[FaultRecord]) -> None:
-        """The workload of these is over. `records`: of the faults in them."""
+    def workload_over(self, process: NicProcess, records: Iterable[FaultRecord]) -> None:
+        """Notes that a workload is over. `records`: of the faults in its NICs."""
         with self._changing:
             if self._works and process is self._process:
                 self._works = False
                 self._faults.end(records)
 
     def dismiss(self) -> None:
-        """Takes the NICs away, where there are some.
+        """Ends the present NICs, if there are any.
 
-        Also where they do not answer: FabricError, and what faults did in them is not known.
+        If they do not answer, they are ended, too, without the counts of their faults, and
+        FabricError is raised.
         """
         with self._changing:
             if self._process is None:
@@ -92,26 +93,26 @@ class Nics:
             finally:
                 if self._works:
                     self._faults.end(records)
-                self._take_away(self._process)
+                self._end(self._process)
 
-    def _take_away(self, process: NicProcess) -> None:
+    def _end(self, process: NicProcess) -> None:
         self._supervisor.dismiss(process.pid)
         self._waited.update(waits_on(process))
         process.rpc.close()
         if not self._with_traffic:
-            process.close_counters()  # those of a workload stay, for snapshots
-            process.channel.close()  # that of a workload is closed by the thread that reads it
+            process.close_counters()  # a workload's stay open, for snapshots
+            process.channel.close()  # a workload's thread closes its own
         self._process, self._works = None, False
 
     def host_waits(self) -> dict[str, int]:
-        """PortXmitWait of each host, all NICs that it has had taken together."""
+        """PortXmitWait of each host, the sum over all its NICs so far."""
         with self._changing:
             return dict(self._waited + Counter(waits_on(self._process)))
 
     # ---- faults ------------------------------------------------------------
 
     def faults(self) -> list[FaultStatus]:
-        """All in NICs, that are there or will be."""
+        """All faults of present and of later NICs."""
         with self._changing:
             records = self._ask(ListFaults())
             return self._faults.status(self._now_ps(), records)
@@ -120,11 +121,11 @@ class Nics:
         return name in self._faults
 
     def fault_comes_again(self, name: str) -> bool:
-        """Whether it is the spec's, which begins with every workload anew."""
+        """Whether a fault is the spec's, so that it begins again with every workload."""
         return self._faults.comes_again(name)
 
     def set_fault(self, name: str, fault: Fault) -> None:
-        """Begins now, or when there are NICs."""
+        """Sets a fault, which begins now, or with the next NICs."""
         with self._changing:
             records = self._ask(SetFault(name, fault.to_mapping()))
             begun_ns = [one.at_ns for one in records if one.name == name and one.at_ns is not None]
@@ -137,12 +138,12 @@ class Nics:
             self._faults.clear(name)
 
     def _ask(self, query: Query[FaultList]) -> tuple[FaultStatus, ...]:
-        """The faults of the NICs that work at this moment; none when there are none."""
+        """Sends a query to the running NICs. Returns their faults; none if no NICs run."""
         if self._process is None or not self._works:
             return ()
         try:
             return self._process.rpc.ask(query).faults
-        except EOFError:  # they have come to the end of their workload just now
+        except EOFError:  # their workload has just ended
             return ()
 
     def _now_ps(self) -> int:

@@ -1,4 +1,4 @@
-"""`python -m emu.daemon.prompt SPEC TASKS FD`: Mininet's prompt in a lab in the background.
+"""`python -m emu.daemon.prompt SPEC TASKS FD`: Mininet's prompt in a background lab.
 
 It runs inside the lab. Mininet gets objects for nodes whose namespaces exist already: TASKS is a
 JSON object that names a process or thread in each. FD is a session with the lab.
@@ -45,7 +45,7 @@ def main() -> None:
         return receive_answer(lab, query)
 
     def diagnose(node: str, command: Sequence[str]) -> str:
-        return ask(RunTool(node, tuple(command))).said
+        return ask(RunTool(node, tuple(command))).text
 
     def tap(port: str) -> int:
         ask(Capture(port))

@@ -1,11 +1,10 @@
-"""The names of a user's standing labs: a socket each, in a folder of the user's own (`folder.py`).
+"""The names of a user's background labs: a socket for each, in the user's folder (`folder.py`).
 
-A lab has a name as long as its socket is bound. When a lab dies, its owner writes a record
-that says why, and takes the socket away. When the owner itself was killed the socket stays,
-bound to nobody, and that says why. `emu status` shows both and removes them; so does the next
-lab of that name.
+A lab has a name as long as a process has its socket open. When a lab dies, its owner writes a
+record with the reason and removes the socket. If the owner was killed, the socket stays and no
+process has it open. `emu status` shows both and removes them; so does the next lab of that name.
 
-Nothing here waits for a lab: one that was stopped would otherwise block all others.
+No function waits for a lab: a stopped lab would otherwise block all others.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from emu.lab.ipc.channel import Channel
 from emu.spec.diagnostic import did_you_mean
 
 _BACKLOG = 4096
-"""As many calls as the kernel lets wait for a lab that was stopped."""
+"""The number of connections that can wait for a stopped lab."""
 _OWNER_WAS_KILLED = "its owner process was killed, or the machine was restarted"
 
 
 class SilentLab(FabricError):
-    """A lab that is there, and does not answer."""
+    """A lab that runs but does not answer."""
 
     def __init__(self, name: str, what: str) -> None:
         super().__init__(
@@ -46,13 +45,13 @@ class Ended:
     name: str
     reason: str
     at: float | None
-    """When, in seconds since 1970; None: nobody was left to note it."""
+    """The time of death in seconds since 1970; None: its owner could not record it."""
 
 
 def claim(name: str) -> socket.socket:
-    """Takes the name; returns the socket to listen on. Raises UsageError when it is taken.
+    """Claims a name and returns the socket to listen on. Raises UsageError if it is in use.
 
-    The kernel names the calling process to whoever dials the lab.
+    A client can read the pid of the calling process from its connection.
     """
     with locked_folder(make=True) as folder:
         if name in _living(folder):
@@ -64,7 +63,7 @@ def claim(name: str) -> socket.socket:
         folder.remove_record(name)
         try:
             return _listen(folder, name)
-        except OSError as error:  # as where names of sockets are unknown, or the disk is full
+        except OSError as error:  # a file system without sockets, or a full disk
             raise UsageError(
                 f"{folder.path}: no socket can be made there ({error.strerror}); {ELSEWHERE}"
             ) from None
@@ -72,11 +71,11 @@ def claim(name: str) -> socket.socket:
 
 def _listen(folder: LabFolder, name: str) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
-    os.fchmod(listener.fileno(), 0o600)  # the mode that `bind` gives the name
+    os.fchmod(listener.fileno(), 0o600)  # the mode of the socket that `bind` makes
     try:
         listener.bind(folder.address(name))
         listener.listen(_BACKLOG)
-    except BaseException:  # an interrupt, too
+    except BaseException:  # interrupts, too
         folder.remove_socket(name)
         listener.close()
         raise
@@ -84,12 +83,12 @@ def _listen(folder: LabFolder, name: str) -> socket.socket:
 
 
 def release(name: str, reason: str = "") -> None:
-    """Gives the name back. `reason`: why the lab has died, to be shown by `emu status`."""
+    """Releases a name. `reason`: why the lab has died, for `emu status`."""
     with locked_folder() as folder:
         folder.remove_socket(name)
         if reason:
-            told = asdict(Ended(name, reason, time.time()))
-            folder.write_record(name, json.dumps(told))
+            record = asdict(Ended(name, reason, time.time()))
+            folder.write_record(name, json.dumps(record))
 
 
 def names() -> list[str]:
@@ -99,13 +98,13 @@ def names() -> list[str]:
 
 
 def ended() -> list[Ended]:
-    """The labs that have died since somebody was shown why."""
+    """The labs that have died, and whose end was not shown yet."""
     with locked_folder() as folder:
         return _ended(folder)
 
 
 def forget(labs: list[Ended]) -> None:
-    """Removes what is left of labs that have died, once it was shown why."""
+    """Removes the sockets and records of labs that have died, after their end was shown."""
     with locked_folder() as folder:
         still_dead = {lab.name for lab in _ended(folder)}
         for name in still_dead & {lab.name for lab in labs}:
@@ -114,9 +113,9 @@ def forget(labs: list[Ended]) -> None:
 
 
 def dial(name: str | None) -> tuple[str, Channel]:
-    """A lab's name and a channel to it. None: the only one there is.
+    """Connects to a lab; None: the only one. Returns its name and the channel.
 
-    Raises UsageError when there is no such lab, SilentLab when it takes no more calls.
+    Raises UsageError if there is no such lab, SilentLab if it accepts no more connections.
     """
     with locked_folder() as folder:
         chosen = _choose(name, _living(folder), _ended(folder))
@@ -134,7 +133,7 @@ def _choose(name: str | None, known: list[str], dead: list[Ended]) -> str:
         raise UsageError(f"{wanted}no lab is up; start one with `emu up SPEC`")
     if name is None:
         if len(known) > 1:
-            raise UsageError(f"several labs are up, say which one: {', '.join(known)}")
+            raise UsageError(f"several labs are up; name one of them: {', '.join(known)}")
         return known[0]
     if name not in known:
         hint = did_you_mean(name, known) or f"; up are {', '.join(known)}"
@@ -143,11 +142,11 @@ def _choose(name: str | None, known: list[str], dead: list[Ended]) -> str:
 
 
 def _living(folder: LabFolder) -> list[str]:
-    return [name for name in folder.look()[0] if _is_bound(folder, name)]
+    return [name for name in folder.list_labs()[0] if _is_bound(folder, name)]
 
 
 def _ended(folder: LabFolder) -> list[Ended]:
-    sockets, records = folder.look()
+    sockets, records = folder.list_labs()
     dead = sorted({*sockets, *records} - set(_living(folder)))
     return [
         _read(folder, name) if name in records else Ended(name, _OWNER_WAS_KILLED, None)
@@ -156,18 +155,18 @@ def _ended(folder: LabFolder) -> list[Ended]:
 
 
 def _read(folder: LabFolder, name: str) -> Ended:
-    """An owner that was killed while it wrote has left less than all."""
+    """The record of a lab. It is incomplete if the owner was killed while it wrote."""
     try:
-        told = json.loads(folder.read_record(name))
-        return Ended(name, str(told["reason"]), float(told["at"]))
+        record = json.loads(folder.read_record(name))
+        return Ended(name, str(record["reason"]), float(record["at"]))
     except (ValueError, KeyError, TypeError):
-        return Ended(name, "its owner process was killed while it noted the reason", None)
+        return Ended(name, "its owner process was killed while it recorded the reason", None)
 
 
 def _is_bound(folder: LabFolder, name: str) -> bool:
-    """Whether a process has the socket open, found out without disturbing it.
+    """Whether a process has the socket open; the process does not notice the test.
 
-    A socket of another type is refused as such when there is one (POSIX, connect: EPROTOTYPE).
+    To connect with another type of socket fails with EPROTOTYPE if it is open (POSIX, connect).
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
         return probe.connect_ex(folder.address(name)) == errno.EPROTOTYPE
@@ -181,7 +180,7 @@ def _call(folder: LabFolder, name: str) -> socket.socket:
             line.connect(folder.address(name))
         except BlockingIOError:
             line.close()
-            raise SilentLab(name, "takes no more calls") from None
+            raise SilentLab(name, "accepts no more connections") from None
         line.setblocking(True)
         return line
     line.close()

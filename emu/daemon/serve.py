@@ -28,12 +28,12 @@ from emu.lab.version import version
 from emu.spec.scenario import Spec, spec_from_json
 
 _HOSTS = Path("/etc/hosts")
-_SECONDS_TO_FINISH_A_SENTENCE = 0.2
-_SECONDS_BETWEEN_CALLS = 0.1
+_SECONDS_TO_FINISH_AN_ANSWER = 0.2
+_SECONDS_BETWEEN_TRIES = 0.1
 
 
 def serve_lab(job: ServeLab, supervisor: Supervisor) -> JobResult:
-    """The lab's socket is the one open file that the owner hands over."""
+    """Builds the lab and answers clients. The owner's only open file is the listening socket."""
     (listener,) = supervisor.handed
     spec = spec_from_json(job.spec)
     _name_hosts(spec)
@@ -45,7 +45,7 @@ def serve_lab(job: ServeLab, supervisor: Supervisor) -> JobResult:
     supervisor.farewells.append(
         lambda reason: sessions.end(f"the lab {spec.name} has ended: {reason}")
     )
-    _in_background(_welcome, socket.socket(fileno=listener), sessions)
+    _in_background(_accept_clients, socket.socket(fileno=listener), sessions)
     _wait_until(at_ns)
     supervisor.up()
     lab.over.wait()
@@ -53,7 +53,7 @@ def serve_lab(job: ServeLab, supervisor: Supervisor) -> JobResult:
 
 
 def answer_from(lab: ServedLab, query: Message) -> Answer:
-    """Raises UsageError for what the lab cannot do."""
+    """The answer to a client's query. Raises UsageError if the lab cannot do what it requests."""
     handler = HANDLERS.get(type(query))
     if handler is None:
         raise RemoteProtocolError(f"{type(query).__name__} is not a query to a lab")
@@ -61,26 +61,26 @@ def answer_from(lab: ServedLab, query: Message) -> Answer:
 
 
 def _wait_until(at_ns: int) -> None:
-    """A packet that came before the emulated time 0 would wait for it."""
+    """Waits until the emulated time 0: a packet sent before would be delayed until then."""
     time.sleep(max(0.0, (at_ns - time.monotonic_ns()) / 1e9))
 
 
 def _name_hosts(spec: Spec) -> None:
-    """Makes `ping h5` work on every host: the lab has an /etc/hosts of its own."""
+    """Gives the lab an /etc/hosts with all hosts, so that `ping h5` works."""
     named = "".join(f"{host.ip} {host.name}\n" for host in spec.topology.build().hosts)
     own = PRIVATE / "hosts"
     own.write_text(_HOSTS.read_text() + named)
     run(["mount", "--bind", str(own), str(_HOSTS)])
 
 
-def _welcome(listener: socket.socket, sessions: Sessions) -> None:
+def _accept_clients(listener: socket.socket, sessions: Sessions) -> None:
     while True:
         try:
-            line, _ = listener.accept()
-        except OSError:  # too many talk with the lab: the next one waits until one has ended
-            time.sleep(_SECONDS_BETWEEN_CALLS)
+            connection, _ = listener.accept()
+        except OSError:  # too many open files: wait until a session has ended
+            time.sleep(_SECONDS_BETWEEN_TRIES)
             continue
-        channel = Channel(line)
+        channel = Channel(connection)
         try:
             _in_background(sessions.hold, channel)
         except RuntimeError as error:  # no thread can be started
@@ -95,30 +95,30 @@ class Sessions:
     def __init__(
         self, answer: Callable[[Message], Answer], wait_for_the_end: Callable[[], None]
     ) -> None:
-        """`wait_for_the_end` is called by a thread that finds a process of the lab gone."""
+        """`wait_for_the_end` is called when a handler finds that a process of the lab has ended."""
         self._handle = answer
         self._wait_for_the_end = wait_for_the_end
-        self._speaking: dict[Channel, threading.Lock] = {}
+        self._sending: dict[Channel, threading.Lock] = {}
 
     def hold(self, channel: Channel) -> None:
-        """One session, until the client closes it."""
-        speaking = self._speaking[channel] = threading.Lock()
+        """Answers one client until it closes the session."""
+        sending = self._sending[channel] = threading.Lock()
         try:
             with suppress(EOFError, OSError):
                 while True:
                     answer, files = self._answer_next(channel)
                     try:
-                        with speaking:
+                        with sending:
                             channel.send(answer, files)
                     finally:
                         _close(files)
         finally:
-            del self._speaking[channel]
+            del self._sending[channel]
             channel.close()
 
     def _answer_next(self, channel: Channel) -> tuple[Message, list[int]]:
-        """Malformed messages get an answer, too. Queries come without files; those that come
-        nevertheless are closed."""
+        """Receives a query and returns the answer. Malformed messages are answered, too. Queries
+        have no open files; unexpected ones are closed."""
         try:
             query = channel.receive()
         except RemoteProtocolError as error:
@@ -130,7 +130,7 @@ class Sessions:
         return self._answer(query)
 
     def _answer(self, query: Message) -> tuple[Message, list[int]]:
-        """An error is an answer: the session goes on."""
+        """The answer to a query. An error is an answer, too: the session goes on."""
         try:
             return self._handle(query)
         except EOFError:
@@ -140,12 +140,12 @@ class Sessions:
             return Failure.of(error), []
 
     def end(self, reason: str) -> None:
-        """Sends the reason to every client, whatever answer it waits for.
+        """Sends the reason to every client, also to those that wait for another answer.
 
-        A client that reads nothing misses the reason: it must not keep the lab from its end.
+        A client that reads nothing misses the reason: it must not delay the lab's end.
         """
-        for channel, speaking in list(self._speaking.items()):
-            if speaking.acquire(timeout=_SECONDS_TO_FINISH_A_SENTENCE):
+        for channel, sending in list(self._sending.items()):
+            if sending.acquire(timeout=_SECONDS_TO_FINISH_AN_ANSWER):
                 with suppress(EOFError, OSError):
                     channel.send_at_once(LabEnded(reason))
 

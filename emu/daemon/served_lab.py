@@ -1,4 +1,4 @@
-"""A lab in the background as its handlers see it."""
+"""The parts of a background lab that its handlers use."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from emu.lab.version import version
 from emu.spec.diagnostic import unknown_name
 
 Answer = tuple[Message, list[int]]
-"""Open files are for the client, and closed here once they are sent."""
+"""A message and open files for the client, which the server closes after it has sent them."""
 
 
 class ServedLab:
-    """Its parts. Several threads may use them at the same time."""
+    """The parts of the lab. Several threads may use them at the same time."""
 
     def __init__(
         self, session: Session, supervisor: Supervisor, slowdown: float, began_ns: int
     ) -> None:
         """`began_ns`: the lab's emulated time 0, on CLOCK_MONOTONIC."""
         self.over = threading.Event()
-        """Set when a client has asked for the lab's end."""
+        """Set when a client has requested the lab's end."""
         self.session = session
         self.slowdown = slowdown
         self.topology = session.spec.topology.build()
@@ -39,10 +39,10 @@ class ServedLab:
         self.faults = LabFaults(session.spec, self.shim, self.nics)
         (self.counters_file,) = session.shim.take_files()
         """The counters of all switch ports."""
-        version()  # computed now: the source files may have changed when a client asks
+        version()  # computed now: the source files may change later
 
     def check_node(self, node: str) -> None:
-        """Raises UsageError when there is no such host or switch."""
+        """Raises UsageError if there is no such host or switch."""
         known = [*self.topology.host, *self.topology.switch]
         if node not in known:
             raise UsageError(unknown_name("host or switch", node, known))

@@ -1,4 +1,4 @@
-"""The shim of an interactive lab: it emulates until `Stop`, and answers queries meanwhile.
+"""The shim of an interactive lab: it emulates until `Stop`, and answers queries.
 
 Five times a second it copies its counters to shared memory, between one packet and the next. Each
 copy and each answer takes some microseconds.
@@ -28,13 +28,13 @@ from topologies.graph import Port
 
 _SECONDS_BETWEEN_COPIES = 0.2
 _SECONDS_TO_WAIT_FOR_PYTHON = 1e-4
-"""How long a thread that deals out captures may keep Python's lock from the one that emulates."""
+"""The longest time for which the thread of the captures may hold Python's lock."""
 
 
 def serve_shim(
-    channel: Channel, driver: AfPacketDriver, fabric: Fabric, steering: RoutingLink
+    channel: Channel, driver: AfPacketDriver, fabric: Fabric, routing: RoutingLink
 ) -> None:
-    """From the end of the set-up to `Stop`."""
+    """Emulates and answers queries, from the end of the set-up to `Stop`."""
     ports = fabric.topology.switch_ports
     names = [fabric.topology.port_name[port] for port in ports]
     counters = SharedCounters.new(names, [*PORT.cells.items()])
@@ -44,7 +44,7 @@ def serve_shim(
     fabric.start()
     with Taps(fabric, captured_ports(fabric.spec, fabric.topology)) as taps:
         while True:
-            outcome = steering.run(driver, fabric, start.at_ns, seconds=_SECONDS_BETWEEN_COPIES)
+            outcome = routing.run(driver, fabric, start.at_ns, seconds=_SECONDS_BETWEEN_COPIES)
             _publish(counters, fabric, ports)
             taps.take_unused_off()
             if outcome is Outcome.WOKEN:

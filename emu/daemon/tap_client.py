@@ -1,4 +1,4 @@
-"""Captures a cable of a lab, from now on until somebody has had enough."""
+"""Captures a cable of a running lab until a limit, a signal or the lab's end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from emu.wire.convert import capture_interface
 from emu.wire.live import LiveCapture, LiveWriter
 
 LINK_TYPES = {Framing.ETHERNET: LinkType.ETHERNET, Framing.INFINIBAND: LinkType.ERF}
-"""The link type of a capture (emu.wire.erf says why InfiniBand has ERF's)."""
+"""The link type of a capture; `emu.wire.erf` explains ERF on InfiniBand."""
 
 _CHUNK = 1 << 18
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
@@ -34,13 +34,13 @@ def capture_port(
     limit: int | None = None,
     since_start: bool = False,
 ) -> LiveCapture:
-    """Writes what passes a port from now on until Ctrl-C, SIGTERM, or so many frames; returns what
-    there was. `since_start`: after what is kept of the time before.
+    """Writes the frames at a port from now on until Ctrl-C, SIGTERM, or `limit` frames. Returns the
+    result. `since_start`: whether to write the kept earlier frames first.
 
-    `target` gives the stream once the lab has said that there is such a port. Frames
-    that were on the way here at the end still come in. Raises UsageError when there is
-    no such port, OSError when the stream takes no more, FabricError when the lab has
-    ended: what there was is in the stream by then.
+    `target` is opened once the lab has confirmed the port. Frames that are in the socket at
+    the end are still written. Raises UsageError if there is no such port, OSError if the
+    stream cannot be written, and FabricError if the lab has ended; the stream has all
+    received frames then.
     """
     _, (line,) = lab.ask(Capture(port, since_start))
     ports = lab.ports()
@@ -63,10 +63,10 @@ def capture_from_prompt(
     stream: BinaryIO,
     on_begin: Callable[[], None],
 ) -> LiveCapture:
-    """The same until Ctrl-C, after which the caller goes on; a second one is KeyboardInterrupt.
+    """Captures until Ctrl-C and returns. A second Ctrl-C raises KeyboardInterrupt.
 
     `line`: the tap's socket, which is closed at the end. `fabric`: `roce` or `ib`. `on_begin`
-    is called when Ctrl-C is expected.
+    is called when Ctrl-C ends the capture.
     """
     with socket.socket(fileno=line) as frames:
         writer = _writer(port, fabric, rate_bps, stream, limit=None)
@@ -84,20 +84,20 @@ def _writer(
 
 
 def _write_all(frames: socket.socket, writer: LiveWriter) -> None:
-    """Up to the limit, or until the other end has no more."""
+    """Writes frames up to the limit, or until the other end closes."""
     while not writer.full and (piece := frames.recv(_CHUNK)):
         writer.feed(piece)
 
 
 @contextmanager
 def _ended_by_ctrl_c(frames: socket.socket) -> Iterator[None]:
-    """It tells the other end that it is enough."""
+    """Ctrl-C in the body requests the other end to stop."""
 
-    def enough(_signal: int, _frame: FrameType | None) -> None:
+    def stop(_signal: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, before)
         frames.shutdown(socket.SHUT_WR)
 
-    before = signal.signal(signal.SIGINT, enough)
+    before = signal.signal(signal.SIGINT, stop)
     try:
         yield
     finally:
@@ -106,10 +106,11 @@ def _ended_by_ctrl_c(frames: socket.socket) -> Iterator[None]:
 
 @contextmanager
 def _ended_by_signals(frames: socket.socket) -> Iterator[threading.Event]:
-    """A signal tells the other end that it is enough, and sets the event; a second one ends us.
+    """A signal in the body requests the other end to stop and sets the event. A second signal
+    ends this process.
 
-    A thread waits for signals, so that none interrupts a write: with Python 3.11 a page
-    of what a pipe was given could be lost then.
+    A thread waits for signals, so that none interrupts a write: Python 3.11 could lose a page of
+    the data written to a pipe then.
     """
     asked = threading.Event()
 

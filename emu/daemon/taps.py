@@ -1,12 +1,12 @@
-"""Captured frames on their way out of a standing lab: the records of a port, to a socket each.
+"""Sends captured frames to clients: the records of a port to the socket of each viewer.
 
-The core puts the records of all captured ports into one ring; a thread takes them
-out and deals them to the sockets of those who watch that port. Nobody who reads
-slowly holds up the emulation: each has room for some records, and what does not
-fit is counted, and told in the stream as a record of kind `LOST`.
+The core writes the records of all captured ports to one ring; a thread reads them and distributes
+them to the viewers of each port. A slow viewer does not delay the emulation: each viewer has a
+buffer, and records that do not fit are counted and reported in the stream by a record of kind
+`LOST`.
 
-A capture begins when it is asked for. Ports in the spec's `capture:` are captured from the
-lab's start on, and the first records are kept as their history, for who wants that too.
+A capture begins on request. Ports in the spec's `capture:` are captured from the lab's start on;
+the first records are kept as their history, for viewers that request it.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from topologies.graph import Port
 _SECONDS_BETWEEN_ROUNDS = 0.02
 _ROOM_BYTES = 1 << 24
 _HISTORY_BYTES = 1 << 25
-"""Of all ports together."""
+"""The size of the histories of all ports together."""
 _CHUNK = 1 << 18
 
 
 class Viewer:
-    """One who watches a port, at the other end of a socket."""
+    """A client that receives the records of a port by a socket."""
 
     def __init__(
         self, index: int, line: socket.socket, *, since_start: bool = False, missed_before: int = 0
     ) -> None:
-        """`missed_before`: records of the port that found no room in the ring by now."""
+        """`missed_before`: the port's records that did not fit into the ring so far."""
         self.index = index
         self.since_start = since_start
         self.missed = 0
-        """Records since the last one that had room."""
+        """The number of records lost since the last one that fitted."""
         self._missed_in_ring = 0 if since_start else missed_before
         self._line = line
         self._waiting = bytearray()
@@ -48,13 +48,13 @@ class Viewer:
         line.setblocking(False)
 
     def show(self, history: bytes, missed: int) -> None:
-        """What there was before it came, all of it."""
+        """Adds the port's history, which does not count against the buffer."""
         self._room_bytes += len(history)
         self._waiting += history
         self.missed += missed
 
     def note_missed_in_ring(self, count: int) -> None:
-        """So many records of the port have found no room in the ring up to now."""
+        """`count`: the port's records that did not fit into the ring so far."""
         self.missed += count - self._missed_in_ring
         self._missed_in_ring = count
 
@@ -62,16 +62,16 @@ class Viewer:
         if len(self._waiting) + len(record) > self._room_bytes:
             self.missed += 1
             return
-        self._tell_missed()
+        self._report_missed()
         self._waiting += record
 
     def push(self) -> bool:
-        """Sends what the socket takes. False: it is done, nobody is there any more."""
+        """Sends as much as the socket accepts. False: the viewer has ended."""
         try:
             while self._waiting:
                 del self._waiting[: self._line.send(self._waiting[:_CHUNK])]
                 if not self._waiting:
-                    self._tell_missed()
+                    self._report_missed()
         except BlockingIOError:
             return True
         except OSError:
@@ -84,13 +84,13 @@ class Viewer:
                 self._line.send(lost_record(self.missed))
         self._line.close()
 
-    def _tell_missed(self) -> None:
+    def _report_missed(self) -> None:
         if self.missed:
             self._waiting += lost_record(self.missed)
             self.missed = 0
 
     def _has_enough(self) -> bool:
-        """Whether the other end has said that it wants no more."""
+        """Whether the other end has requested the end of the capture."""
         try:
             return self._line.recv(1) == b""
         except BlockingIOError:
@@ -120,15 +120,15 @@ class History:
             self._room_bytes -= len(record)
 
     def of(self, index: int) -> tuple[bytes, int]:
-        """A port's records, and how many found no room here."""
+        """A port's records, and the number of those that did not fit into the history."""
         return bytes(self._kept[index]), self._missed[index]
 
 
 class Taps:
-    """All taps of a fabric. A context: a thread deals out while it is open.
+    """All taps of a fabric. A context manager: its thread distributes records in the body.
 
-    Without viewers the thread sleeps: it shares Python's lock with the thread that
-    emulates, and must not be preempted with it for nothing.
+    Without viewers the thread sleeps: it shares Python's lock with the thread that emulates, and
+    must not be preempted while it holds it.
     """
 
     def __init__(self, fabric: Fabric, kept: Sequence[Port] = ()) -> None:
@@ -137,17 +137,17 @@ class Taps:
         self._history = History(fabric.index[port] for port in kept)
         self._viewers: list[Viewer] = []
         self._joining: list[tuple[bytes, Viewer]] = []
-        """Viewers that the thread does not know yet; and what was captured before each."""
+        """New viewers for the thread, each with the records captured before it joined."""
         self._watched: Counter[int] = Counter()
         self._unused: set[int] = set()
         self._changing = threading.Lock()
-        """Never held for long: the thread that emulates takes it, too."""
+        """Held only briefly, because the thread that emulates takes it, too."""
         self._over = threading.Event()
         self._wanted = threading.Event()
-        self._dealer = threading.Thread(target=self._deal, name="taps", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="taps", daemon=True)
 
     def __enter__(self) -> Self:
-        self._dealer.start()
+        self._thread.start()
         return self
 
     def __exit__(
@@ -158,13 +158,13 @@ class Taps:
     ) -> None:
         self._over.set()
         self._wanted.set()
-        self._dealer.join()
+        self._thread.join()
 
     def put_on(self, port: Port, line: int, *, since_start: bool = False) -> None:
-        """Shows what passes the port from now on to whoever is at the other end of the socket
-        `line`; `since_start`, and the port's history before that.
+        """Sends the port's frames from now on to the socket `line`. `since_start`: whether to send
+        the port's history first.
 
-        Only between two runs of the fabric, as is `take_unused_off`.
+        Must be called between two runs of the fabric, as `take_unused_off`.
         """
         index = self._fabric.index[port]
         missed = self._fabric.captures_missed_at(index)
@@ -177,34 +177,34 @@ class Taps:
             self._wanted.set()
 
     def take_unused_off(self) -> None:
-        """Ends the capture of ports that nobody watches."""
+        """Ends the capture of ports without viewers."""
         with self._changing:
             unused, self._unused = self._unused, set()
             for index in unused:
                 if not self._watched[index] and index not in self._history:
                     self._fabric.end_capture(index)
 
-    def _deal(self) -> None:
+    def _run(self) -> None:
         while not self._over.wait(_SECONDS_BETWEEN_ROUNDS):
             self._wanted.wait()
-            self._deal_once()
+            self._distribute_once()
 
-    def _deal_once(self) -> None:
+    def _distribute_once(self) -> None:
         with self._changing:
             joining, self._joining = self._joining, []
             latest = self._fabric.captured()
             missed = {index: self._fabric.captures_missed_at(index) for index in self._watched}
         for before, viewer in joining:
-            self._deal_out(before)
+            self._distribute(before)
             if viewer.since_start:
                 viewer.show(*self._history.of(viewer.index))
             self._viewers.append(viewer)
-        self._deal_out(latest)
+        self._distribute(latest)
         for viewer in self._viewers:
             viewer.note_missed_in_ring(missed[viewer.index])
-        self._let_go([viewer for viewer in self._viewers if not viewer.push()])
+        self._remove([viewer for viewer in self._viewers if not viewer.push()])
 
-    def _deal_out(self, records: bytes) -> None:
+    def _distribute(self, records: bytes) -> None:
         for record in whole_records(records):
             index = parse_record(record).port_index
             self._history.keep(index, record)
@@ -212,7 +212,7 @@ class Taps:
                 if viewer.index == index:
                     viewer.offer(record)
 
-    def _let_go(self, gone: list[Viewer]) -> None:
+    def _remove(self, gone: list[Viewer]) -> None:
         for viewer in gone:
             viewer.close()
             self._viewers.remove(viewer)

@@ -1,12 +1,11 @@
 """The traffic of an interactive lab: one workload at a time, each with a NIC process of its own.
 
 So every start is like the first: new queue pairs, new memory, counters and times from zero. Only
-packet sequence numbers continue, so that a capture over several starts shows no packet twice. To
-stop a workload is to end its NICs: packets on their way to them are lost, as when servers lose
-power.
+packet sequence numbers continue, so that a capture over several starts shows no packet twice.
+Stopping a workload ends its NICs: packets in flight to them are lost, as when servers lose power.
 
-InfiniBand's hosts need NICs for IP, too. Between two workloads there are idle NICs; IP stops for
-some 60 ms while one process takes over from the other.
+InfiniBand's hosts also need NICs for IP. Between two workloads idle NICs carry it; IP stops for
+some 60 ms while one process replaces the other.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ from emu.lab.supervisor import Supervisor
 
 @dataclass(frozen=True)
 class _Workload:
-    """One that has begun."""
+    """A workload that has begun."""
 
     nics: NicProcess
     tcp: Channel | None
     before: ShimTiming
-    """Of the shim until then."""
+    """The shim's timing before the workload."""
 
 
 class Traffic:
@@ -61,18 +60,18 @@ class Traffic:
         self.status = TrafficStatus()
 
     def start(self) -> None:
-        """Starts the spec's workload. Raises UsageError when it has none, or one runs."""
+        """Starts the spec's workload. Raises UsageError if there is none, or it runs already."""
         with self._changing:
             if not self._session.spec.traffic:
                 raise UsageError("the lab's spec has no `traffic:`; nothing to start")
             if self.status.state == "running":
-                raise UsageError("its traffic runs; `emu traffic stop` ends it")
+                raise UsageError("the lab's traffic runs already; `emu traffic stop` ends it")
             self._refuse_tcp_without_ib0()
             self._launch()
             self.status = TrafficStatus(number=self.status.number + 1, state="running")
 
     def stop(self) -> None:
-        """Stops it. Raises UsageError when none runs."""
+        """Stops the workload. Raises UsageError if none runs."""
         with self._changing:
             if self.status.state != "running":
                 raise UsageError("no traffic runs; `emu traffic start` starts it")
@@ -80,14 +79,14 @@ class Traffic:
 
     def _refuse_tcp_without_ib0(self) -> None:
         if self._has_tcp and not self._session.has_ip:
-            raise UsageError("its traffic is TCP, and its hosts have no ib0; see `emu status`")
+            raise UsageError("the traffic is TCP, but the hosts have no ib0; see `emu status`")
 
     @property
     def _has_tcp(self) -> bool:
         return bool(self._session.spec.streams().flows)
 
     def _launch(self) -> None:
-        """The thread that follows the workload starts before the workload does."""
+        """Starts the workload, after the thread that waits for its end."""
         launched: Future[_Workload] = Future()
         threading.Thread(target=self._follow, args=(launched,), daemon=True).start()
         try:
@@ -97,7 +96,7 @@ class Traffic:
             raise
 
     def _begin(self) -> _Workload:
-        """Ends the processes that it started, should it fail."""
+        """Starts the workload's processes. Ends those that it has started if it fails."""
         setup = self._session.nic_setup(starts=self.status.number)
         with ExitStack() as started:
             process = prepare(self._supervisor, setup, self._session.spec.name)
@@ -114,28 +113,28 @@ class Traffic:
         return _Workload(process, tcp, before)
 
     def _follow(self, launched: Future[_Workload]) -> None:
-        """To the workload's end. Where it was stopped, or the lab ends, others see to that.
+        """Waits for the workload's end. Other threads stop a workload, or end the lab.
 
-        The channels are closed here, where they are read, once their processes were dismissed.
+        This thread reads the channels, so it closes them after their processes have ended.
         """
         if launched.exception() is not None:  # the client that started it gets the error
             return
         workload = launched.result()
         try:
-            self._see_to_the_end(workload)
+            self._complete(workload)
         except EOFError:
             pass
         except Exception as error:
             self._fail(workload, error)
-        for gone in (workload.nics.channel, workload.tcp):
-            if gone is not None:
-                gone.close()
+        for channel in (workload.nics.channel, workload.tcp):
+            if channel is not None:
+                channel.close()
 
-    def _see_to_the_end(self, workload: _Workload) -> None:
+    def _complete(self, workload: _Workload) -> None:
         nics = workload.nics
         streams = carry_out(nics.channel, workload.tcp, partial(self._progress, workload))
         seen = read_observation(*nics.channel.take_files())
-        self._nics.have_done(nics, seen.faults)
+        self._nics.workload_over(nics, seen.faults)
         after = self._shim.ask(GetTiming())
         fidelity = judged(self._session.spec, self._slowdown, workload.before, after, seen)
         with self._changing:
@@ -144,10 +143,10 @@ class Traffic:
                 self._dismiss(replace(over, flows=(*seen.flows, *streams.flows)))
 
     def _fail(self, workload: _Workload, error: Exception) -> None:
-        """Notes the error in the state: the client that started the traffic waits no more."""
+        """Records the error in the status, because the client that started the traffic has gone."""
         with self._changing:
             if workload.nics is self._process:
-                with suppress(Exception):  # the reason stays the first error
+                with suppress(Exception):  # keep the first error
                     text = Failure.of(error).text
                     self._dismiss(replace(self.status, state="failed", error=text))
 
@@ -157,11 +156,10 @@ class Traffic:
                 self.status = replace(self.status, progress=message.moment)
 
     def _dismiss(self, status: TrafficStatus) -> None:
-        """Ends the workload's processes. It has this status then, or has failed if they cannot be
-        ended."""
+        """Ends the workload's processes and sets its status, `failed` if they cannot be ended."""
         self._process = None
         try:
-            self._send_away()
+            self._end_processes()
         except Exception as error:
             text = status.error or Failure.of(error).text
             status = replace(status, state="failed", error=text)
@@ -169,7 +167,7 @@ class Traffic:
         finally:
             self.status = status
 
-    def _send_away(self) -> None:
+    def _end_processes(self) -> None:
         if self._tcp_pid is not None:
             self._supervisor.dismiss(self._tcp_pid)
             self._tcp_pid = None

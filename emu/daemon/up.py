@@ -1,4 +1,4 @@
-"""Brings a lab up in the background."""
+"""Brings up a background lab."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def bring_up(
     say: Callable[[str], None],
     on_up: Callable[[], None] = lambda: None,
 ) -> None:
-    """A lab of the spec's name. Returns when it answers; it goes on when the calling process ends.
+    """Brings up a lab under the spec's name. Returns when it answers; the lab outlives the caller.
 
-    `on_up` tells of the lab: an interrupt that comes from then on comes too late, and is ignored.
-    Raises UsageError when the name is taken, HostError, FabricError, KeyboardInterrupt;
-    there is no lab then, or it ends at this moment.
+    `on_up` reports the lab to the user; interrupts from then on are ignored. Raises UsageError if
+    the name is in use, HostError, FabricError and KeyboardInterrupt; the lab has ended then, or is
+    about to.
     """
     channel, far = channel_pair()
     try:
@@ -35,7 +35,7 @@ def bring_up(
         channel.send(ServeLab(spec.to_json(), slowdown))
         _follow(channel, say)
         with _no_interrupts():
-            channel.send(Up())  # the lab is to stay
+            channel.send(Up())  # the lab stays when this process ends
             on_up()
     except EOFError:
         raise FabricError("the owner of the lab died while it was built") from None
@@ -44,7 +44,7 @@ def bring_up(
 
 
 def _follow(channel: Channel, say: Callable[[str], None]) -> None:
-    """Until the lab is up."""
+    """Reports progress until the lab is up."""
     while not isinstance(message := channel.receive(), Up):
         if isinstance(message, Progress):
             say(message.text)
@@ -52,7 +52,7 @@ def _follow(channel: Channel, say: Callable[[str], None]) -> None:
 
 @contextmanager
 def _no_interrupts() -> Iterator[None]:
-    """SIGINT and SIGTERM are ignored. Only the main thread is ever interrupted by them."""
+    """Ignores SIGINT and SIGTERM in its body. They interrupt only the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -66,7 +66,7 @@ def _no_interrupts() -> Iterator[None]:
 
 
 def _start_owner(far: int) -> None:
-    """In a session of its own: it neither has the terminal nor goes with it."""
+    """Starts the owner in a session of its own, so that it does not depend on the terminal."""
     subprocess.Popen(
         [sys.executable, "-m", "emu.daemon.daemon_main", str(far)],
         stdin=subprocess.DEVNULL,

@@ -181,6 +181,6 @@ def own_prompt(session: Session, script: str | None = None) -> None:
 
     def diagnose(node: str, command: Sequence[str]) -> str:
         assert subnet is not None
-        return subnet.diagnose(node, command, see().ports, waits_on(session.nics)).said
+        return subnet.diagnose(node, command, see().ports, waits_on(session.nics)).text
 
     FabricPrompt(net, session.spec, see, shim.tap, diagnose if subnet else None, script)

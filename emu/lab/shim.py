@@ -32,7 +32,7 @@ def emulate(channel: Channel) -> None:
     spec = spec_from_json(setup.spec)
     topology = spec.topology.build()
     files = channel.take_files()
-    steering = RoutingLink(channel, _take_routing_channel(setup, files))
+    routing = RoutingLink(channel, _take_routing_channel(setup, files))
     fabric = Fabric(
         spec,
         topology,
@@ -43,7 +43,7 @@ def emulate(channel: Channel) -> None:
     )
     with (
         fabric,
-        AfPacketDriver(fabric, slowdown=setup.slowdown, wake=steering.fileno()) as driver,
+        AfPacketDriver(fabric, slowdown=setup.slowdown, wake=routing.fileno()) as driver,
     ):
         capture = CaptureFile(fabric, PRIVATE / "capture")
         fabric.connect()
@@ -55,10 +55,10 @@ def emulate(channel: Channel) -> None:
         fabric.prefault()
         be_punctual()
         if setup.interactive:
-            serve_shim(channel, driver, fabric, steering)
+            serve_shim(channel, driver, fabric, routing)
             return
         channel.send(ShimReady())
-        _run(channel, driver, fabric, steering, capture)
+        _run(channel, driver, fabric, routing, capture)
         observation = replace(fabric.observe(), timing=driver.timing())
         captures = capture.convert(Path(setup.out))
         stopped = ShimStopped({name: str(path) for name, path in captures.items()})
@@ -102,13 +102,13 @@ def _run(
     channel: Channel,
     driver: AfPacketDriver,
     fabric: Fabric,
-    steering: RoutingLink,
+    routing: RoutingLink,
     capture: CaptureFile,
 ) -> None:
     """Emulates until the lab sends `Stop`."""
     start = channel.expect(Start)
     fabric.start()
     with capture.draining(_SECONDS_BETWEEN_DRAINS):
-        while steering.run(driver, fabric, start.at_ns, seconds=_SECONDS_A_TIME) is Outcome.PAUSED:
+        while routing.run(driver, fabric, start.at_ns, seconds=_SECONDS_A_TIME) is Outcome.PAUSED:
             pass
     channel.expect(Stop)

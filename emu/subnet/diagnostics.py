@@ -84,7 +84,7 @@ def _values(counters: Mapping[str, int]) -> Iterator[str]:
 class Diagnosis(NamedTuple):
     """What a tool came to."""
 
-    said: str
+    text: str
     code: int
     """Its exit code."""
 

@@ -272,7 +272,10 @@ def test_a_name_is_taken_as_long_as_its_lab_is_up(me: User) -> None:
         assert again.err.startswith("a lab named pair is up already; end it with `emu down pair`")
         assert me.run_emu("up", path, "--name", "other").code == 0
         vague = me.run_emu("exec", "h1", "true")
-        assert (vague.code, vague.err) == (2, "several labs are up, say which one: other, pair\n")
+        assert (vague.code, vague.err) == (
+            2,
+            "several labs are up; name one of them: other, pair\n",
+        )
         assert me.run_emu("exec", "--lab", "other", "h1", "true").code == 0
         near = me.run_emu("down", "other2")
         assert (near.code, near.err) == (2, "there is no lab 'other2' (did you mean 'other'?)\n")

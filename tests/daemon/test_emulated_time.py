@@ -67,7 +67,7 @@ def test_programs_that_show_kernel_times_are_refused(command: list[str], says: s
 @pytest.mark.parametrize(
     ("loader", "more", "says"),
     [
-        (None, b"", "it is linked statically"),
+        (None, b"", "it is statically linked"),
         (b"/lib/ld-musl-x86_64.so.1", b"", "its loader is /lib/ld-musl-x86_64.so.1, not glibc's"),
         (b"/lib64/ld-linux-x86-64.so.2", b"\xff Go buildinf:", "it is written in Go"),
     ],
@@ -89,7 +89,7 @@ def test_a_32_bit_program_is_refused(tmp_path: Path) -> None:
     program = _program(tmp_path / "a", b"/lib/ld-linux.so.2")
     program.write_bytes(b"\x7fELF\x01" + program.read_bytes()[5:])
     with pytest.raises(
-        UsageError, match="it is no 64-bit program and keeps the machine's clock, which"
+        UsageError, match="it is not a 64-bit program and uses the machine's clock, which"
     ):
         emulated_time([str(program)], 10)
 

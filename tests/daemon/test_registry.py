@@ -61,8 +61,8 @@ FOREIGN: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "foreign-socket": ("pair", _foreign_socket, f"it belongs to the user {NOBODY}"),
     "open-socket": ("pair", lambda path: _socket(path, 0o777), "its mode is 777"),
     "second-name": ("pair", _second_name, "it has more than one name"),
-    "odd-name": ("-rf", _socket, "no lab has such a name"),
-    "hidden": (".bashrc", lambda path: path.write_text("mine"), "no lab has such a name"),
+    "odd-name": ("-rf", _socket, "this is not the name of a lab"),
+    "hidden": (".bashrc", lambda path: path.write_text("mine"), "this is not the name of a lab"),
     "record-link": (".a.ended", lambda path: path.symlink_to("/etc/hosts"), "it is a symbolic"),
     "record-folder": (".a.ended", lambda path: path.mkdir(), "it is a folder"),
     "record-mode": (".a.ended", lambda path: path.touch(0o644), "its mode is 644"),
@@ -206,7 +206,7 @@ def test_a_stopped_lab_does_not_block_clients(names: Path, monkeypatch: pytest.M
     monkeypatch.setattr(registry, "_BACKLOG", 0)
     with _claimed("stopped"), _claimed("working") as working:
         calls = [registry.dial("stopped")[1]]  # fills the queue of calls: one more than the backlog
-        with pytest.raises(SilentLab, match=r"takes no more calls.*`emu down stopped`"):
+        with pytest.raises(SilentLab, match=r"accepts no more connections.*`emu down stopped`"):
             registry.dial("stopped")
         assert registry.names() == ["stopped", "working"]
         name, channel = registry.dial("working")
@@ -244,8 +244,8 @@ def test_a_folder_that_cannot_be_locked_is_an_error(
     with pytest.raises(UsageError) as told:
         registry.names()
     assert str(told.value) == (
-        f"{names.parent}: this folder cannot be locked ({os.strerror(number)}), so that labs "
-        "cannot keep their names there; set XDG_RUNTIME_DIR to a folder of your own on a local disk"
+        f"{names.parent}: this folder cannot be locked ({os.strerror(number)}), so the names of "
+        "labs cannot be stored there; set XDG_RUNTIME_DIR to a folder of your own on a local disk"
     )
 
 
@@ -282,7 +282,9 @@ def test_up_reports_an_unwritable_runtime_folder(
         runtime.mkdir(mode=0o700)
     told = CliRunner().invoke(up, [str(spec)]).stderr
     assert told == (
-        "" if exists else f"{said}labs keep their names in {tmp_path / 'cache' / 'emu-labs'}\n"
+        ""
+        if exists
+        else f"{said}the names of labs are stored in {tmp_path / 'cache' / 'emu-labs'}\n"
     )
 
 
@@ -416,7 +418,7 @@ def test_an_incomplete_record_is_accepted(text: str, names: Path) -> None:
     (names / ".pair.ended").touch(0o600)
     (names / ".pair.ended").write_text(text)
     (dead,) = registry.ended()
-    assert dead.reason == "its owner process was killed while it noted the reason"
+    assert dead.reason == "its owner process was killed while it recorded the reason"
     registry.forget([dead])
     assert not names.exists()
 

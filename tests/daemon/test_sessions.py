@@ -155,7 +155,7 @@ def test_a_malformed_message_is_answered_with_an_error(toy: Toy, line: bytes) ->
         channel.send(GetPathLevels())
         assert channel.expect(PathLevels) == ECHO
     holder.join()
-    assert toy.sessions._speaking == {}
+    assert toy.sessions._sending == {}
 
 
 def test_files_sent_with_a_query_are_closed(toy: Toy) -> None:
@@ -186,7 +186,9 @@ def test_a_client_gets_an_error_if_no_thread_starts(
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen()
-    threading.Thread(target=serve._welcome, args=(listener, toy.sessions), daemon=True).start()
+    threading.Thread(
+        target=serve._accept_clients, args=(listener, toy.sessions), daemon=True
+    ).start()
 
     def call() -> Channel:
         line = socket.socket(socket.AF_UNIX)

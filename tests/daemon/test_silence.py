@@ -58,7 +58,7 @@ def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = tmp_path / "runtime"
     runtime.mkdir(mode=0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
-    monkeypatch.setattr(client, "_SECONDS_BETWEEN_SIGNS", 0.05)
+    monkeypatch.setattr(client, "_SECONDS_BETWEEN_CHECKS", 0.05)
 
 
 @contextmanager
@@ -136,7 +136,7 @@ def test_a_lab_of_another_version_is_refused(answer: Message, theirs: str) -> No
         lab.ask(GetSnapshot())
     worker.join()
     assert str(told.value).startswith(f"the lab toy was brought up by {theirs}")
-    assert f"this is emu {version()}, which cannot talk with it" in str(told.value)
+    assert f"this is emu {version()}, which cannot query it" in str(told.value)
     assert "end it with `emu down toy`, and bring it up again with `emu up" in str(told.value)
     listener.close()
     registry.release("toy")

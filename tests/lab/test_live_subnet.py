@@ -111,7 +111,7 @@ def test_a_standby_takes_over_under_load(myself: User, monkeypatch: pytest.Monke
         standing.ask(StartTraffic())
         standing.ask(PULLED)
         eventually(standing, lambda status: len(status.sweeps) == 1)
-        found = standing.ask(RunTool("h2", ("ibnetdiscover",)))[0].said
+        found = standing.ask(RunTool("h2", ("ibnetdiscover",)))[0].text
         assert len(re.findall(r"^\[\d+\]", found, re.MULTILINE)) == 2 * (CABLES - 1)
         os.kill(lab.process(OPENSM, MASTER), signal.SIGKILL)
         standing.ask(ClearFault("pulled"))
@@ -208,7 +208,7 @@ def test_an_isolated_master_returns_when_reconnected(
 
 def manager_of(standing: LabClient, host: str) -> str:
     """The answer of the subnet manager to `sminfo` on a host."""
-    return standing.ask(RunTool(host, ("sminfo",)))[0].said
+    return standing.ask(RunTool(host, ("sminfo",)))[0].text
 
 
 CUT = SetFault("cut", {"name": "cut", "link-down": {"cable": "leaf1:h1"}})

@@ -129,7 +129,7 @@ def test_ctrl_c_ends_a_capture_but_not_the_prompt(
         assert [frame.time_ns for frame in frames] == [n * 1000 for n in range(FRAMES + 1)]
         assert {frame.data for frame in frames} == {PAYLOAD}
     said = capsys.readouterr().out
-    assert f"into {name}, until Ctrl-C\n20,001 frames captured\n7 are missing" in said
+    assert f"capturing to {name} until Ctrl-C\n20,001 frames captured\n7 are missing" in said
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

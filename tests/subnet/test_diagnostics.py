@@ -36,7 +36,7 @@ def managed(fabric: Topology, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def say(managed: ManagedFabric, line: str) -> str:
-    return diagnose(managed.simulator, "h2", line.split()).said
+    return diagnose(managed.simulator, "h2", line.split()).text
 
 
 def test_ibnetdiscover_finds_exactly_the_topology(fabric: Topology, managed: ManagedFabric) -> None:

@@ -273,7 +273,7 @@ SETTINGS = (
 
 def ask(managed: ManagedFabric, *words: str) -> str:
     """The output of one of the diagnostics at h4."""
-    return diagnose(managed.simulator, "h4", words).said
+    return diagnose(managed.simulator, "h4", words).text
 
 
 def test_ports_get_lanes_weights_and_keys(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_silent_manager_is_queried_four_times(fabric: Topology, tmp_path: Path) 
 
 def _asked_by(managed: ManagedFabric, host: str) -> tuple[str, str]:
     """Priority and state of the manager that manages this host's port."""
-    said = diagnose(managed.simulator, host, ["sminfo"]).said
+    said = diagnose(managed.simulator, host, ["sminfo"]).text
     found = re.search(r"priority (\d+) state \d SMINFO_(\w+)", said)
     assert found, said
     return found[1], found[2]

@@ -1,7 +1,7 @@
-"""What a lab in the background answers: one handler for each kind of query, one file each.
+"""The handlers of a background lab: one file for each kind of query.
 
 A handler takes the lab and the query, and returns the answer and open files for the client, which
-are closed once they are sent. It raises UsageError for what cannot be done.
+are closed after they are sent. It raises UsageError if the request cannot be carried out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A client's program takes the place of a host's NIC."""
+"""Lets a client's program act as a host's NIC."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from emu.spec.diagnostic import unknown_name
 
 def answer(lab: ServedLab, query: BorrowNic) -> Answer:
     if lab.traffic.status.state == "running":
-        raise UsageError("the lab's traffic has the NICs; `emu traffic stop` first")
+        raise UsageError("the lab's traffic uses the NICs; run `emu traffic stop` first")
     if query.host not in lab.topology.host:
         raise UsageError(unknown_name("host", query.host, list(lab.topology.host)))
     interface = lab.topology.ports[query.host][0].interface

@@ -1,4 +1,4 @@
-"""Capture a port: the shim sends its frames to a socket, whose other end the client gets."""
+"""Captures a port: the shim sends its frames to a socket, and the client gets the other end."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def answer(lab: ServedLab, query: Capture) -> Answer:
 def _check_history(lab: ServedLab, port: str) -> None:
     kept = lab.session.spec.capture
     if "all" not in kept and port not in kept:
-        whose = f"{', '.join(kept)} alone" if kept else "no port"
+        whose = f"only that of {', '.join(kept)}" if kept else "none"
         raise UsageError(
-            f"{port} has no history: the spec's `capture:` keeps that of {whose}; leave "
+            f"{port} has no history: the spec's `capture:` keeps {whose}; leave "
             f"--since-start out, or bring the lab up with --set 'capture=[\"{port}\"]'"
         )

@@ -1,4 +1,4 @@
-"""End the lab."""
+"""Ends the lab."""
 
 from __future__ import annotations
 

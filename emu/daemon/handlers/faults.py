@@ -1,4 +1,4 @@
-"""List, set and clear faults."""
+"""Lists, sets and clears faults."""
 
 from __future__ import annotations
 

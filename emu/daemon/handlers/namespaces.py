@@ -1,4 +1,4 @@
-"""Where is a node? The client enters its namespaces to start programs there."""
+"""Sends the namespaces of a node; the client enters them to start programs there."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from emu.lab.command import environment
 from emu.lab.plan import LAB
 
 _NAMESPACES = ("user", "pid", "net", "mnt")
-"""In this order they must be entered: the first gives the right to enter the others."""
+"""In the order of entering: the first gives the right to enter the others."""
 _ENVIRONMENT = ("PATH", "OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR")
-"""What programs in the lab need to find its Open vSwitch, and Debian's programs."""
+"""The variables by which programs in the lab find its Open vSwitch and Debian's programs."""
 
 
 def answer(lab: ServedLab, query: GetNamespaces) -> Answer:
@@ -27,7 +27,7 @@ def answer(lab: ServedLab, query: GetNamespaces) -> Answer:
 
 
 def _opened(task: int) -> list[int]:
-    """All, or none if one cannot be opened: OSError."""
+    """Open files of all namespaces. Raises OSError if one cannot be opened; none stays open."""
     files: list[int] = []
     with ExitStack() as on_error:
         for kind in _NAMESPACES:

@@ -1,4 +1,4 @@
-"""Which service levels do InfiniBand's paths have now?"""
+"""Sends the present service levels of InfiniBand's paths."""
 
 from __future__ import annotations
 

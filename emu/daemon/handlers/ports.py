@@ -1,4 +1,4 @@
-"""Which switch ports are there, and what is in them now?"""
+"""Lists the switch ports, and takes a snapshot of their counters and queues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is there to see at this moment? The counters themselves are open files."""
+"""Takes a snapshot of the lab. The counters themselves are open files."""
 
 from __future__ import annotations
 

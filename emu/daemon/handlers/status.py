@@ -1,4 +1,4 @@
-"""How is the lab?"""
+"""Sends the state of the lab and of its traffic."""
 
 from __future__ import annotations
 

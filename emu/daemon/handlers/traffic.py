@@ -1,4 +1,4 @@
-"""Start or stop the workload."""
+"""Starts or stops the workload."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which version of emu runs the lab?"""
+"""Sends the version of emu that runs the lab."""
 
 from __future__ import annotations
 
