@@ -7,7 +7,7 @@
     t3_1 ── t3_2 ── t3_3 ──╮
      ╰       ╰       ╰
 
-Short cables and many paths, and as many circles of buffers as it has rows. Ports to the
+Short cables and many paths, and a possible credit loop in each row. Ports to the
 hosts come first, then those of one dimension after the other, as dimension-order
 routing wants them.
 """

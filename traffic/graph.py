@@ -244,7 +244,7 @@ class OperationGraph:
         return np.concatenate([[0], np.cumsum(waiting)]), ids
 
     def check(self, hosts: Collection[str]) -> None:
-        """Raises ValueError when it cannot run: a host that is not there, or a circle."""
+        """Raises ValueError when it cannot run: a host that is not there, or a cycle."""
         for flow in self.flows:
             for host in (flow.src, flow.dst):
                 if host not in hosts:
@@ -252,14 +252,12 @@ class OperationGraph:
         if len(self._circular()):
             import networkx as nx
 
-            circle = nx.find_cycle(self.dependencies())
-            names = " > ".join(str(earlier) for earlier, _ in circle)
-            raise ValueError(
-                f"operations {names} wait for each other in a circle; none could start"
-            )
+            cycle = nx.find_cycle(self.dependencies())
+            names = " > ".join(str(earlier) for earlier, _ in cycle)
+            raise ValueError(f"operations {names} wait for each other in a cycle; none could start")
 
     def _circular(self) -> Column:
-        """Operations in a circle, or after one: what is left when all that can start is gone."""
+        """Operations in a cycle, or after one: what is left when all that can start is gone."""
         waits = np.bincount(self.later, minlength=len(self.size_bytes))
         first, dependents = self.dependents()
         wave = np.flatnonzero(waits == 0)

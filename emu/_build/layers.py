@@ -12,7 +12,7 @@ and of the layers below its own:
     sim                    clock, frames, memory, random numbers
     counters               tables of all counters; they make the structs of the layers above
 
-Within the folders of FREE_OF_CIRCLES no file needs itself by way of others, where x.c and x.h
+Within the folders of FREE_OF_CYCLES no file needs itself by way of others, where x.c and x.h
 count as one file.
 """
 
@@ -36,14 +36,14 @@ LAYERS = (
     ("api",),
     ("driver",),
 )
-FREE_OF_CIRCLES = ("nic",)
+FREE_OF_CYCLES = ("nic",)
 _LEVEL = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}
 _INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 
 
 def main() -> int:
     wrong = [line for path in inputs() for line in _wrong_includes(path)]
-    wrong += [line for folder in FREE_OF_CIRCLES for line in _circle(folder)]
+    wrong += [line for folder in FREE_OF_CYCLES for line in _cycle(folder)]
     print("\n".join(wrong), end="\n" if wrong else "", file=sys.stderr)
     return 1 if wrong else 0
 
@@ -64,8 +64,8 @@ def _wrong_includes(path: Path) -> Iterator[str]:
             yield f"{path}:{line}: {folder} may not include {match[1]}: {other} is not below it"
 
 
-def _circle(folder: str) -> Iterator[str]:
-    """The first circle of includes among the files of a folder, if there is one."""
+def _cycle(folder: str) -> Iterator[str]:
+    """The first cycle of includes among the files of a folder, if there is one."""
     included: dict[str, set[str]] = {}
     for path in inputs():
         if path.parent == CORE / folder:
@@ -75,7 +75,7 @@ def _circle(folder: str) -> Iterator[str]:
     try:
         TopologicalSorter(included).prepare()
     except CycleError as error:
-        yield f"{CORE / folder}: a circle of includes: {' includes '.join(reversed(error.args[1]))}"
+        yield f"{CORE / folder}: a cycle of includes: {' includes '.join(reversed(error.args[1]))}"
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ class LevelsInUse:
         kept = judge(in_use) if in_use else None
         if kept and kept.note not in self._notes:
             self._notes.append(kept.note)
-            self._replaceable = "" if kept.circle else kept.note
+            self._replaceable = "" if kept.credit_loop else kept.note
 
     def _remove_note(self) -> None:
         with suppress(ValueError):  # there is none

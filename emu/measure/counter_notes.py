@@ -100,7 +100,7 @@ _TOTALS = _totals(
     (
         "deadlocks",
         "deadlocks",
-        "Circles of ports that were found waiting for each other for ever (`deadlocks` has each).",
+        "Deadlocks: credit loops or cyclic buffer dependencies of ports (`deadlocks` lists them).",
     ),
     (
         "credit_wait_ns",

@@ -246,8 +246,7 @@ def _sweep_row(run: RunFacts, sweep: SweepRecord) -> tuple[Cell, ...]:
 
 
 def deadlocks_table(run: RunFacts) -> Table:
-    """Circles of switch ports that pauses or missing credit stopped for ever; no rows without
-    deadlocks."""
+    """The switch ports of each credit loop or cyclic buffer dependency; no rows without any."""
     return Table(
         title="Deadlocks",
         columns=(

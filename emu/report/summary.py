@@ -257,7 +257,7 @@ class FaultSummary(TypedDict):
 
 
 class DeadlockSummary(TypedDict):
-    """A circle of switch ports that wait for each other because of PFC or for credit."""
+    """A cyclic buffer dependency (PFC) or credit loop of switch ports."""
 
     found_ns: int
     """When it was detected."""

@@ -51,12 +51,12 @@ REASONS = {
     ("hosts", "nic", "timeout"): "Here about 1 ms, or as long as a full buffer takes to drain: "
     "switches that drop may drop the last packet of a message, which the timer alone notices; "
     "adaptive retransmission comes to about the same.",
-    ("topology", "ring"): "Routes go round it, so that PFC may close a circle of pauses: a "
-    "deadlock, which a run names with its cures.",
+    ("topology", "ring"): "Routes go round it, so that pauses may form a cyclic buffer "
+    "dependency: a deadlock, which a run reports with its fixes.",
     ("traffic", "storage", "in_capsule"): "Here whole blocks: Swift and DCTCP slow down by "
     "ACKs alone, and the data of a READ have none.",
-    ("subnet", "roots"): "A ring has none that could be found, and without any, paths may close a "
-    "circle of credit.",
+    ("subnet", "roots"): "OpenSM cannot find roots in a ring, and without roots paths may form a "
+    "credit loop.",
     ("compare", "roce-lossy"): "Neither PFC nor ECN: switches drop. Swift needs neither, and a "
     "short timer finds messages whose last packet was lost.",
 }

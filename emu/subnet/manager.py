@@ -8,7 +8,7 @@ Of several OpenSMs the first is master; when it is gone, or its host's cable is,
 takes over, and hands over to it when it is back.
 
 The default engine is updn: a packet that went down never goes up again, so that
-no circle of waiting for credit can close. In a leaf-spine its routes for hosts
+no credit loop can form. In a leaf-spine its routes for hosts
 are the shortest ones, spread over the spines as minhop spreads them. One spine
 cannot reach another, which no host misses.
 """

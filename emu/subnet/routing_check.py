@@ -43,16 +43,16 @@ def approved(
     `pairs`: source and destination host of the paths that will be used.
 
     Raises FabricError when it was not the engine asked for, and when the paths of an engine
-    that keeps them apart close a circle for want of lanes.
+    that keeps them apart form a credit loop for want of lanes.
     """
     if subnet.levels:
-        _refuse_circles(spec, topology, subnet, pairs)
+        _refuse_credit_loops(spec, topology, subnet, pairs)
     asked = spec.subnet.engine
     if subnet.engine == asked:
         return subnet
     fallback = (
         f"OpenSM cannot route this fabric by {asked} and went on by {subnet.engine}, whose paths "
-        "may close a circle of credit"
+        "may form a credit loop"
     )
     if "engine" in spec.subnet.model_fields_set:
         raise FabricError(f"subnet.engine: {fallback}; {_remedy(spec, subnet.engine)}")
@@ -78,15 +78,15 @@ class KeptLevels:
     changed: int
     """Paths that have another level now."""
     paths: int
-    circle: str
-    """Ports of a circle of credit that they close by the new tables; empty: there is none."""
+    credit_loop: str
+    """The ports of a credit loop that they form with the new tables; empty if there is none."""
 
     @property
     def note(self) -> str:
         return (
             f"after a sweep {self.changed} of {self.paths} paths have another service level; queue "
-            "pairs that are connected keep theirs, and by the new tables their paths close "
-            + (f"a circle of credit: {self.circle}" if self.circle else "no circle of credit")
+            "pairs that are connected keep theirs, and by the new tables their paths form "
+            + (f"a credit loop: {self.credit_loop}" if self.credit_loop else "no credit loop")
         )
 
 
@@ -111,37 +111,37 @@ def kept_levels(
     changed = {
         (src, dst) for src, dst, level in kept if now.levels.get(src, {}).get(dst, level) != level
     }
-    circle = _circle(spec, topology, now, kept)
-    if not changed and not circle:
+    loop = _credit_loop(spec, topology, now, kept)
+    if not changed and not loop:
         return None
-    return KeptLevels(len(changed), len(paths), _shown(topology, circle) if circle else "")
+    return KeptLevels(len(changed), len(paths), _shown(topology, loop) if loop else "")
 
 
-def _refuse_circles(
+def _refuse_credit_loops(
     spec: Spec, topology: Topology, subnet: Subnet, pairs: Iterable[tuple[str, str]]
 ) -> None:
     ways = [(src, dst, subnet.levels[src][dst]) for src, dst in pairs]
-    circle = _circle(spec, topology, subnet, ways)
-    if circle is None:
+    loop = _credit_loop(spec, topology, subnet, ways)
+    if loop is None:
         return
     lanes = min(spec.switch(switch).credits.vls for switch in topology.switch)
     raise FabricError(
         f"subnet.engine: {subnet.engine} keeps paths apart by service levels, and for want of "
-        f"lanes (switches.credits.vls: {lanes}) they close a circle of credit nevertheless: "
-        f"{_shown(topology, circle)}; raise switches.credits.vls, to 8 for one, with a lane for "
+        f"lanes (switches.credits.vls: {lanes}) they form a credit loop nevertheless: "
+        f"{_shown(topology, loop)}; raise switches.credits.vls, to 8 for one, with a lane for "
         "each service level in subnet.sl2vl, or use engine: updn with roots"
     )
 
 
-def _shown(topology: Topology, circle: Sequence[Lane]) -> str:
-    names = [topology.port_name[port] for port, _ in circle]
+def _shown(topology: Topology, loop: Sequence[Lane]) -> str:
+    names = [topology.port_name[port] for port, _ in loop]
     return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
 
 
-def _circle(
+def _credit_loop(
     spec: Spec, topology: Topology, subnet: Subnet, ways: Iterable[tuple[str, str, int]]
 ) -> list[Lane] | None:
-    """Lanes that wait for each other, each for the next; None: there is no circle.
+    """Lanes that wait for each other, each for the next; None if there is no credit loop.
 
     `ways`: from which host to which, and by which service level.
     """
@@ -158,6 +158,6 @@ def _circle(
     try:
         TopologicalSorter(behind).prepare()
     except CycleError as error:
-        circle: list[Lane] = error.args[1]
-        return circle[:-1]
+        loop: list[Lane] = error.args[1]
+        return loop[:-1]
     return None

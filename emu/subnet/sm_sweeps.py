@@ -7,7 +7,7 @@ changed. In a lab OpenSM lives beside the fabric (`emu.lab.live_subnet`).
 
 Path records are asked for after each of these sweeps. Who connects then has the new service
 levels, in force when the last switch has its table; queue pairs that are connected keep theirs
-(emu.subnet.paths), and a note says whether that closes a circle of credit. It is about those of the
+(emu.subnet.paths), and a note says whether that forms a credit loop. It is about those of the
 spec's traffic, which all connect at the start; who does later, by verbs, is not judged.
 
 OpenSM decides alike each time, with one exception: dfsssp draws by lot which service

@@ -64,14 +64,14 @@ class Subnet:
 
         `offset`: to which of the host's LIDs, from 0 to 2^lmc - 1.
 
-        Raises FabricError where the tables lead nowhere, or round in a circle.
+        Raises FabricError if the tables have no route, or a loop.
         """
         path: list[Port] = []
         node = src
         while node != dst:
             port = self._next(topology, node, dst, offset)
             if port in path:
-                raise FabricError(f"the subnet manager's route from {src} to {dst} is a circle")
+                raise FabricError(f"the subnet manager's route from {src} to {dst} is a loop")
             path.append(port)
             node = topology.peer[port].node
         return path

@@ -99,8 +99,8 @@ def test_link_up_names_the_fault_that_ended() -> None:
 
 
 def test_deadlock_is_reported_once() -> None:
-    circle = Deadlock(15, 3, ("s1:s2", "s2:s1"))
-    stuck = replace(_snapshot(20), deadlocks=(circle,))
+    deadlock = Deadlock(15, 3, ("s1:s2", "s2:s1"))
+    stuck = replace(_snapshot(20), deadlocks=(deadlock,))
     (event,) = _events(_snapshot(10), stuck)
     assert event == {
         "time_ns": 15,

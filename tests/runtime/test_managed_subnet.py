@@ -154,8 +154,8 @@ def total(run: RunFacts, label: str) -> int:
     return int(counts.get(label, "0").replace(",", ""))
 
 
-CIRCLE = """
-name: circle
+RING = """
+name: ring
 fabric: ib
 topology: {kind: ring, switches: 5, hosts_per_switch: 1}
 traffic: [{name: round, pattern: pair, from: all, to: ["all[2:]", "all[:2]"], size: 2MB}]
@@ -169,16 +169,14 @@ def test_head_of_queue_drops_are_reported_as_loss(
     tmp_path: Path,
 ) -> None:
     """In the totals, the findings and the check, as many as the ports discarded."""
-    run = reported(tmp_path, text=CIRCLE)
+    run = reported(tmp_path, text=RING)
     discarded = sum(own["PortXmitDiscards"] for own in run.recording.ports.values())
     assert discarded > 0
     assert total(run, "other drops") == run.drops == discarded
     assert totals_table(run).note.endswith(f" PortXmitDiscards {discarded:,}.")
     unfinished, loss, *_ = findings([run])
-    assert unfinished.startswith(
-        "circle did not finish 5 of 5 flows: a deadlock was found at 100 us"
-    )
-    assert loss.startswith(f"Loss: circle dropped {discarded:,} packets")
+    assert unfinished.startswith("ring did not finish 5 of 5 flows: a deadlock was found at 100 us")
+    assert loss.startswith(f"Loss: ring dropped {discarded:,} packets")
     (lossless,) = run.checks
     assert (lossless.passed, lossless.detail) == (False, f"{discarded:,} packets dropped")
 

@@ -150,9 +150,7 @@ def test_engines_with_lanes_are_refused_on_one_lane(engine: str, tmp_path: Path)
     spec = spec_of(RING, f"subnet.engine={engine}", ROUND)
     topology = spec.topology.build()
     hop = r"ring\d:ring\d"
-    said = (
-        rf"{engine} keeps .*credits\.vls: 1\) they close .*: {hop}, {hop}, {hop}, {hop}, \.\.\.; "
-    )
+    said = rf"{engine} keeps .*credits\.vls: 1\) they form .*: {hop}, {hop}, {hop}, {hop}, \.\.\.; "
     with pytest.raises(FabricError, match=rf"{said}raise switches\.credits\.vls, to 8"):
         manage(spec, topology, tmp_path / "one")
     enough = spec_of(RING, f"subnet.engine={engine}", ROUND, "switches.credits.vls=8", LOW)
@@ -161,7 +159,7 @@ def test_engines_with_lanes_are_refused_on_one_lane(engine: str, tmp_path: Path)
     merged = spec_of(
         RING, f"subnet.engine={engine}", ROUND, "switches.credits.vls=8", f"subnet.sl2vl={[0] * 16}"
     )
-    with pytest.raises(FabricError, match="close a circle of credit"):
+    with pytest.raises(FabricError, match="form a credit loop"):
         manage(merged, topology, tmp_path / "merged")
 
 

@@ -115,7 +115,7 @@ def test_kept_service_levels_are_noted(subnet: Subnet) -> None:
     others = sum(level for own in subnet.levels.values() for level in own.values())
     note = (
         f"after a sweep {others} of 20 paths have another service level; queue pairs that are "
-        "connected keep theirs, and by the new tables their paths close no circle of credit"
+        "connected keep theirs, and by the new tables their paths form no credit loop"
     )
     assert [later.notes for later in subnet.later] == [(note,), ()]
     assert subnet.notes_up_to(99_999_999) == ()
@@ -141,7 +141,7 @@ def test_credit_loop_of_kept_levels_is_noted(subnet: Subnet) -> None:
     loop."""
     kept = judged([subnet.later[0].levels], subnet)
     assert kept
-    assert "close a circle of credit: ring" in kept.note
+    assert "form a credit loop: ring" in kept.note
 
 
 def test_unchanged_service_levels_need_no_note(subnet: Subnet) -> None:
@@ -155,7 +155,7 @@ def test_credit_loop_is_noted_without_path_levels(subnet: Subnet) -> None:
     kept = judged([subnet.later[0].levels], tables)
     assert kept
     assert (kept.changed, kept.paths) == (0, 20)
-    assert "close a circle of credit: ring" in kept.note
+    assert "form a credit loop: ring" in kept.note
     assert judged([subnet.levels], tables) is None
     assert judged([subnet.later[0].levels], tables, without="h2") is None
 
@@ -169,9 +169,9 @@ def test_levels_of_several_sweeps_are_checked_together(subnet: Subnet) -> None:
     alone, both = (judged(tables, subnet) for tables in ([swapped], [subnet.levels, swapped]))
     assert alone
     assert both
-    assert (alone.changed, alone.paths, alone.circle) == (20, 20, "")
+    assert (alone.changed, alone.paths, alone.credit_loop) == (20, 20, "")
     assert (both.changed, both.paths) == (20, 20)
-    assert both.circle.startswith("ring")
+    assert both.credit_loop.startswith("ring")
 
 
 def judged(connected: list[PathSLs], now: Subnet, without: str = "") -> KeptLevels | None:
@@ -258,7 +258,7 @@ def test_lab_keeps_only_the_last_note_on_levels(
     live: LiveSubnet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For any number of link changes; but a note on a credit loop stays."""
-    one, two, circle, four = (
+    one, two, loop, four = (
         KeptLevels(paths, 20, closed) for paths, closed in ((1, ""), (2, ""), (3, "a"), (4, ""))
     )
     now = [one]  # the same for every sweep of one change
@@ -267,8 +267,8 @@ def test_lab_keeps_only_the_last_note_on_levels(
     for now[0], cable, kept_notes in (
         (one, "ring1:ring2", [one]),
         (two, "ring2:ring3", [two]),
-        (circle, "ring3:ring4", [circle]),
-        (four, "ring4:ring5", [circle, four]),
+        (loop, "ring3:ring4", [loop]),
+        (four, "ring4:ring5", [loop, four]),
     ):
         shim.lose(cable)
         notes = [kept.note for kept in kept_notes]
@@ -299,7 +299,7 @@ def test_lab_checks_connections_between_two_sweeps(live: LiveSubnet) -> None:
     assert kinds(live.join().levels) == {0}
     eventually(lambda: "of 20 paths have another service level" in str(live.notes))
     shim.lose()
-    eventually(lambda: "close a circle of credit: ring" in str(live.notes))
+    eventually(lambda: "form a credit loop: ring" in str(live.notes))
 
 
 def test_lab_checks_levels_while_they_can_be_in_use(

@@ -41,9 +41,9 @@ def test_missing_route_is_an_error() -> None:
 
 def test_forwarding_loop_is_an_error() -> None:
     """Two switches that forward a packet to each other; the search ends."""
-    circle = Subnet(LIDS, {"s1": {2: 2}, "s2": {2: 2}}, "minhop", 0.1)
-    with pytest.raises(FabricError, match="from h1 to h2 is a circle"):
-        circle.path(two_switches(), "h1", "h2")
+    loop = Subnet(LIDS, {"s1": {2: 2}, "s2": {2: 2}}, "minhop", 0.1)
+    with pytest.raises(FabricError, match="from h1 to h2 is a loop"):
+        loop.path(two_switches(), "h1", "h2")
 
 
 def test_json_round_trip() -> None:

@@ -31,7 +31,7 @@ FAT_TREE_CABLES = {
     "core_wire": Wire(100_000_000_000, 500_000),
 }
 
-CIRCLE = Graph.model_validate(
+RING = Graph.model_validate(
     {
         "kind": "graph",
         "hosts": ["a", "b", "c", "d"],
@@ -219,7 +219,7 @@ def test_torus(dimensions: tuple[int, ...], hosts_per_switch: int) -> None:
 
 def test_free_graph_is_cabled_as_listed() -> None:
     """A ring with one doubled cable: names, roles, rates and both directions."""
-    topology = CIRCLE.build()
+    topology = RING.build()
     _check(topology)
     assert {switch.role for switch in topology.switches} == {"sw"}
     assert topology.cable[topology.port_named["sw2:sw3"]].rate_bps == 400_000_000_000
@@ -245,7 +245,7 @@ def test_switch_tier_is_its_distance_from_hosts() -> None:
         ("tier2", "aggregation"),
         ("tier3", "core"),
     }
-    assert set(CIRCLE.build().roles.values()) == {("tier1", "sw")}
+    assert set(RING.build().roles.values()) == {("tier1", "sw")}
 
 
 def test_host_without_its_cable_is_unreachable() -> None:

@@ -178,12 +178,12 @@ def _one_after_another(ranks: int, messages: Sequence[tuple[int, int]]) -> str:
         ("num_ranks 2\nnum_ranks 1", r"test\.goal:2: tells num_ranks again; take one"),
         (
             "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 2\na requires b\nb requires a\n}",
-            r":3, test\.goal:4: these steps wait for each other in a circle",
+            r":3, test\.goal:4: these steps wait for each other in a cycle",
         ),
         (
             "num_ranks 2\nrank 0 {\nr: recv 1b from 1\ns: send 1b to 1\ns requires r\n}\n"
             "rank 1 {\nr: recv 1b from 0\ns: send 1b to 0\ns requires r\n}",
-            r"wait for each other in a circle",
+            r"wait for each other in a cycle",
         ),
     ],
 )

@@ -64,7 +64,7 @@ def test_workloads_differ_by_any_column() -> None:
     assert CHAIN != "a workload"
 
 
-def circle_of(count: int) -> OperationGraph:
+def cycle_of(count: int) -> OperationGraph:
     """Operations of one flow that form a dependency cycle, and one that waits for them."""
     chain = pair("p", ["h1"], ["h2"], Messages(Verb.SEND, 10, count=count + 1))
     first, last = np.array([0]), np.array([count - 1])
@@ -78,8 +78,8 @@ def circle_of(count: int) -> OperationGraph:
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_cycle_is_reported_by_its_operations(count: int) -> None:
     """Those of the cycle, and not those that wait for it."""
-    with pytest.raises(ValueError, match="wait for each other in a circle") as error:
-        circle_of(count).check(["h1", "h2"])
+    with pytest.raises(ValueError, match="wait for each other in a cycle") as error:
+        cycle_of(count).check(["h1", "h2"])
     numbers = str(error.value).removeprefix("operations ").split(" wait")[0].split(" > ")
     assert sorted(map(int, numbers)) == list(range(count))
 

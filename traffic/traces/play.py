@@ -73,7 +73,7 @@ def graph_of(
     """The operations of a trace, rank r being the r-th of `hosts`.
 
     Raises TraceError when it cannot be played: a receive that nothing is sent to, a message
-    that nobody receives, steps that wait for each other in a circle.
+    that nobody receives, steps that wait for each other in a cycle.
     """
     schedule = Schedule(buffers=False)
     _Units(name, trace, expansion).play(schedule)
@@ -122,10 +122,10 @@ class _Units:
         try:
             yield from nx.lexicographical_topological_sort(graph)
         except nx.NetworkXUnfeasible:
-            circle = dict.fromkeys(moment % count for moment, _ in nx.find_cycle(graph))
-            told = ", ".join(self._trace.steps[number].where for number in list(circle)[:6])
+            cycle = dict.fromkeys(moment % count for moment, _ in nx.find_cycle(graph))
+            told = ", ".join(self._trace.steps[number].where for number in list(cycle)[:6])
             raise TraceError(
-                told, "these steps wait for each other in a circle; take one dependency out"
+                told, "these steps wait for each other in a cycle; take one dependency out"
             ) from None
 
     def _end(self, unit: tuple[int, ...], schedule: Schedule) -> None:

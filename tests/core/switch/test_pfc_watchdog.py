@@ -127,10 +127,10 @@ def test_deadlock_is_reported_port_by_port(switches: int, hops: int, fabric: str
         (again,) = run.observe().deadlocks
     assert again == deadlock
     assert deadlock.priority == level
-    circle = [name.split(":") for name in deadlock.ports]
-    assert sorted(own for own, _ in circle) == sorted(f"ring{n + 1}" for n in range(switches))
-    following = circle[1:] + circle[:1]
-    assert all(far == own for (_, far), (own, _) in zip(circle, following, strict=True))
+    loop = [name.split(":") for name in deadlock.ports]
+    assert sorted(own for own, _ in loop) == sorted(f"ring{n + 1}" for n in range(switches))
+    following = loop[1:] + loop[:1]
+    assert all(far == own for (_, far), (own, _) in zip(loop, following, strict=True))
     for name in deadlock.ports:
         assert after[name]["tx_packets"][level] == before[name]["tx_packets"][level]
 
