@@ -407,7 +407,7 @@ def test_ranks_must_suit_the_algorithm() -> None:
     """Nine hosts are not a whole number of servers of two."""
     result = swept("all_reduce", "-g", "9", "-a", "hierarchical", "--set", "hosts.gpus=2")
     assert isinstance(result.exception, SpecError)
-    assert "9 hosts are no whole number of servers of 2 GPUs" in str(result.exception)
+    assert "9 hosts are not a whole number of servers of 2 GPUs" in str(result.exception)
 
 
 def job(took_ns: int | None, wrong: int | None) -> JobRecord:

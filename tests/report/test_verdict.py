@@ -280,7 +280,7 @@ def test_a_check_may_exclude_watchdog_drops(others: int, passed: bool) -> None:
     outcome = one(
         {"lossless": {"priority": 3, "except": "watchdog"}}, run(ports={"leaf1:h1": counters})
     )
-    assert outcome.check == "priority 3 is lossless but for what the PFC watchdog drops"
+    assert outcome.check == "priority 3 is lossless except for packets that the PFC watchdog drops"
     told = f"{others} packets dropped, plus 6,905 by the PFC watchdog"
     assert (outcome.passed, outcome.detail) == (passed, told)
 

@@ -106,7 +106,7 @@ def test_missing_groups_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"groups\.json: cannot be read \(No such file"):
         load_spec(tmp_path / "job.emu.yml")
     with pytest.raises(
-        SpecError, match=r"groups is for Chakra's traces, and means nothing for GOAL; leave it out"
+        SpecError, match=r"groups is for Chakra's traces, and has no effect for GOAL; leave it out"
     ):
         load_spec(tmp_path / "job.emu.yml", ["traffic.job.format=goal"])
 
@@ -153,7 +153,7 @@ def test_unsuitable_group_for_an_algorithm_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, *([node(1, COLL, {**attributes, "pg_name": name})] for name in names))
     settings = ["traffic.0.algorithm=hierarchical", "traffic.0.groups=groups.json"]
     with pytest.raises(
-        SpecError, match=r"3 ranks are no whole number of servers of 2 GPUs; choose"
+        SpecError, match=r"3 ranks are not a whole number of servers of 2 GPUs; choose"
     ):
         load_spec(path, settings)
 

@@ -220,7 +220,7 @@ def test_start_and_priority_apply_to_every_operation() -> None:
     [
         (Kind.ALL_REDUCE, "star", 1, "there is no star all-reduce"),
         (Kind.ALL_GATHER, "tree", 1, "there is no tree all-gather"),
-        (Kind.ALL_REDUCE, "hierarchical", 3, "8 ranks are no whole number of servers of 3 GPUs"),
+        (Kind.ALL_REDUCE, "hierarchical", 3, "8 ranks are not a whole number of servers of 3 GPUs"),
     ],
 )
 def test_unsuitable_ranks_are_refused(kind: Kind, algorithm: str, gpus: int, error: str) -> None:

@@ -91,7 +91,7 @@ def check(job: Job, servers: Servers) -> None:
         raise ValueError(f"there is no {job.algorithm} {job.kind}")
     if job.algorithm == "hierarchical" and not are_alike(servers):
         raise ValueError(
-            f"{len(job.ranks)} ranks are no whole number of servers of {len(servers[0])} GPUs"
+            f"{len(job.ranks)} ranks are not a whole number of servers of {len(servers[0])} GPUs"
         )
 
 

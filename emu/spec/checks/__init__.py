@@ -1,1 +1,1 @@
-"""What must hold after a run: each kind of check is a file."""
+"""Checks of a run's results. Each kind of check is a file."""

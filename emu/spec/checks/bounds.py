@@ -1,4 +1,4 @@
-"""What a measured number may be."""
+"""Bounds for a measured number."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Bounds(Model, Generic[Value]):
     is_: Value | None = Field(default=None, alias="is", description="The value that is expected.")
     within: Fraction = Field(
         default=0.0,
-        description="How far the measured value may be from it, as a fraction of it.",
+        description="Tolerance: how far the measured value may be from `is`, as a fraction of it.",
         json_schema_extra=note(
             why="an exact value; give the tolerance that the source of the value has"
         ),
@@ -36,15 +36,15 @@ class Bounds(Model, Generic[Value]):
     def _bounds(self) -> Self:
         low, high = self.at_least, self.at_most
         if self.is_ is None and low is None and high is None:
-            raise ValueError("checks nothing; give at_least, at_most, both, or is")
+            raise ValueError("has no bound; give at_least, at_most, both, or is")
         if low is not None and high is not None and low > high:
             raise ValueError("at_least is above at_most, so nothing could pass")
         if self.is_ is None and self.model_fields_set & {"within", "within_virtual"}:
-            raise ValueError("`within` is how far from a value; give that as `is`")
+            raise ValueError("`within` is a tolerance around a value; give the value as `is`")
         return self
 
     def allow(self, measured: float, clock: str) -> bool:
-        """Whether a run on this clock, `real` or `virtual`, may have measured that."""
+        """Whether a measured number passes for a run on this clock, `real` or `virtual`."""
         return (
             (self.is_ is None or abs(measured - self.is_) <= self._tolerance(clock) * abs(self.is_))
             and (self.at_least is None or measured >= self.at_least)

@@ -1,7 +1,7 @@
-"""The `verify:` section: what must hold after a run, one check per entry.
+"""The `verify:` section: one check of a run's results per entry.
 
-A kind of check is one file beside this one, with its model; a line below; and in
-`emu.report.verdict` what measures it.
+A kind of check has its model in a file beside this one, a field below, and its measurement in
+`emu.report.verdict`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from emu.spec.checks.rate import DeliveryRate
 
 
 class Check(Model):
-    """One check; exactly one of its kinds is there."""
+    """One check. It has exactly one of the keys that name a kind."""
 
     lossless: Lossless | None = Field(
-        default=None, description="Nothing of a priority was dropped."
+        default=None, description="No packet of a priority was dropped."
     )
     completed: Literal["all"] | None = Field(
-        default=None, description="`all`: every message arrived, with every byte as it was sent."
+        default=None, description="`all`: every message arrived, with every byte unchanged."
     )
     goodput: Goodput | None = Field(default=None, description="Bounds for the goodput of a flow.")
     rate: DeliveryRate | None = Field(
@@ -43,14 +43,14 @@ class Check(Model):
         default=None, description="A time by which flows must have finished."
     )
     latency: LatencyBounds | None = Field(
-        default=None, description="Bounds for how long the requests of a traffic entry took."
+        default=None, description="Bounds for the latency of a traffic entry's requests."
     )
     fct_slowdown: FctSlowdownBounds | None = Field(
         default=None,
         description="Bounds for how many times longer messages took than in an empty fabric.",
     )
     iops: Iops | None = Field(
-        default=None, description="Bounds for the I/Os that storage did in a second."
+        default=None, description="Bounds for the I/Os of storage per second."
     )
     bandwidth: Bandwidth | None = Field(
         default=None, description="Bounds for the bandwidth of storage's reads or writes."
@@ -66,7 +66,7 @@ class Check(Model):
     )
     counter: Counter | None = Field(default=None, description="Bounds for a counter.")
     agreement: Agreement | None = Field(
-        default=None, description="Two counters that must agree within a tolerance."
+        default=None, description="Two counters that must be equal within a tolerance."
     )
     checksums: Checksums | None = Field(
         default=None, description="Checksums in captures: none may be wrong."
@@ -75,21 +75,23 @@ class Check(Model):
         default=None,
         description="CE marks on captured packets: as many as their probability predicts.",
     )
-    fail: str | None = Field(default=None, description="What to say when the check fails.")
+    fail: str | None = Field(
+        default=None, description="The text of the report when the check fails."
+    )
 
     @property
     def kind(self) -> str:
-        """Which of the kinds it is."""
+        """The key of its kind."""
         return next(kind for kind in KINDS if getattr(self, kind) is not None)
 
     @property
     def what(self) -> CheckKind | None:
-        """What is checked; None where the kind says it all."""
+        """The parameters of its kind; None for a kind without parameters."""
         what = getattr(self, self.kind)
         return what if isinstance(what, CheckKind) else None
 
     def in_words(self, clock: str) -> str:
-        """What must hold for a run on that clock, `real` or `virtual`."""
+        """The requirement for a run on this clock, `real` or `virtual`."""
         return "every flow completed" if self.what is None else self.what.in_words(clock)
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""Every checksum in what was captured."""
+"""The check of all checksums in captures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from emu.spec.quantities import Integer, PortNames
 
 
 class Checksums(CheckKind):
-    """ICRC, VCRC and LPCRC of captured packets are computed again; none may be wrong."""
+    """The ICRC, VCRC and LPCRC of captured packets must equal a new computation."""
 
     at: PortNames = Field(
         default=("all",),
@@ -20,7 +20,7 @@ class Checksums(CheckKind):
     at_least: Integer = Field(
         default=1,
         ge=1,
-        description="The least number of packets there must be.",
+        description="The least number of checksums that the captures must have.",
         json_schema_extra=note(unit="checksums", why="a capture without any packet proves nothing"),
     )
 

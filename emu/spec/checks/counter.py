@@ -1,4 +1,4 @@
-"""What counters say."""
+"""Checks of counters."""
 
 from __future__ import annotations
 
@@ -24,15 +24,13 @@ Count = Annotated[
 
 
 class Counter(Bounds[Count], CheckKind):
-    """A counter, added up over ports and hosts."""
+    """Bounds for a counter, summed over ports and hosts."""
 
     name: str = Field(description="The counter, e.g. tx_prio3_pause, np_cnp_sent, PortXmitWait.")
     at: PortNames = Field(
         default=("all",),
         description=_AT,
-        json_schema_extra=note(
-            why="a counter that says nothing else is meant for the whole fabric"
-        ),
+        json_schema_extra=note(why="a counter without a place is that of the whole fabric"),
     )
 
     def in_words(self, clock: str) -> str:
@@ -41,7 +39,7 @@ class Counter(Bounds[Count], CheckKind):
 
 
 class Agreement(CheckKind):
-    """A counter held against another."""
+    """The comparison of two counters."""
 
     name: str = Field(description="The first counter.")
     at: PortNames = Field(
@@ -55,7 +53,7 @@ class Agreement(CheckKind):
         default=0.0,
         description="How far the first may differ from the second.",
         json_schema_extra=note(
-            why="two counters of one thing are equal unless you allow a difference"
+            why="two counters of the same events are equal unless you allow a difference"
         ),
     )
 

@@ -1,4 +1,4 @@
-"""How evenly flows share what there is."""
+"""Checks of fairness among flows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def _per_cent(value: float) -> str:
 
 
 class Fairness(Bounds[Fraction], Window, CheckKind):
-    """Jain's index of the rates of a traffic entry's flows: 1 all the same, 1/n one has it all.
+    """Jain's index of the rates of a traffic entry's flows: 1 if all are equal, 1/n if one flow has
+    the whole rate.
 
     Source: Jain, Chiu and Hawe, DEC-TR-301, 1984: (sum x)^2 / (n sum x^2).
     """

@@ -1,4 +1,4 @@
-"""How much longer messages took under load than they would have alone."""
+"""The check of FCT slowdown: completion time under load over completion time alone."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from emu.spec.quantities import Size
 from emu.units import format_size
 
 Times = Annotated[
-    float, WithJsonSchema({"type": "number", **note(unit="times what a message takes alone")})
+    float,
+    WithJsonSchema({"type": "number", **note(unit="times the completion time of a message alone")}),
 ]
 
 
 class FctSlowdownBounds(Bounds[Times], CheckKind):
-    """Bounds for the FCT slowdown of a background load's messages, or of those of some sizes."""
+    """Bounds for the FCT slowdown of a background load's messages, of all or of some sizes."""
 
     traffic: str = Field(description="Name of the traffic entry, of pattern background.")
     above_bytes: Size = Field(
@@ -51,7 +52,7 @@ class FctSlowdownBounds(Bounds[Times], CheckKind):
 
     @property
     def sizes(self) -> str:
-        """` above 10 KB up to 1 MB`; empty for all."""
+        """` above 10 KB up to 1 MB`; empty for all sizes."""
         above = f" above {format_size(self.above_bytes)}" if self.above_bytes else ""
         return above + (f" up to {format_size(self.up_to_bytes)}" if self.up_to_bytes else "")
 

@@ -1,4 +1,4 @@
-"""When flows must be over."""
+"""The check of the time at which flows finish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast a flow was, from its start to its end."""
+"""The check of a flow's goodput, from its start to its end."""
 
 from __future__ import annotations
 

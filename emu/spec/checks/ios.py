@@ -1,4 +1,4 @@
-"""What the I/Os of storage came to, as fio counts them."""
+"""Checks of the IOPS and the bandwidth of storage, counted as fio does."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Way = Literal["read", "write"]
 
 
 class OfIos(CheckKind):
-    """I/Os of one way of a traffic entry."""
+    """The reads or the writes of a traffic entry."""
 
     traffic: str = Field(description="Name of the traffic entry, of pattern storage.")
     way: Way = Field(description="Its reads, or its writes.")
 
 
 class Iops(Bounds[Count], OfIos):
-    """Bounds for how many I/Os a second were over, in the run time of the entry."""
+    """Bounds for the I/Os that finished per second, over the run time of the entry."""
 
     def in_words(self, clock: str) -> str:
         bounds = self.bounds_in_words(clock, lambda iops: f"{iops:,.0f}")
@@ -31,7 +31,7 @@ class Iops(Bounds[Count], OfIos):
 
 
 class Bandwidth(Bounds[Rate], OfIos):
-    """Bounds for the bits of blocks per second that went one way, in the run time of the entry."""
+    """Bounds for the bits of blocks read or written per second, over the run time of the entry."""
 
     def in_words(self, clock: str) -> str:
         bounds = self.bounds_in_words(clock, format_rate)

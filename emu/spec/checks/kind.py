@@ -1,4 +1,4 @@
-"""What every kind of check has in common."""
+"""The base of all kinds of checks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from emu.units import PS_PER_NS, format_time_ns
 
 
 class CheckKind(Model):
-    """One kind of check. Names of flows, traffic entries, ports and hosts are under those keys."""
+    """One kind of check. The keys of names are the same in all kinds: flow, traffic, at."""
 
     @abstractmethod
     def in_words(self, clock: str) -> str:
-        """What must hold for a run on that clock, `real` or `virtual`."""
+        """The requirement for a run on this clock, `real` or `virtual`."""
 
 
 class Subject(Model):
@@ -37,18 +37,18 @@ class Subject(Model):
 
     @property
     def subject(self) -> str:
-        """Its name."""
+        """The name of the flow or of the traffic entry."""
         return self.flow or self.traffic or ""
 
 
 class Window(Model):
-    """The part of a run that is looked at."""
+    """The part of a run that a check measures."""
 
     after_ps: Time = Field(
         default=0,
         alias="after",
         description="Emulated time at which measuring starts.",
-        json_schema_extra=note(why="the run from its start"),
+        json_schema_extra=note(why="the run is measured from its start"),
     )
     until_ps: Time | None = Field(
         default=None,

@@ -1,4 +1,4 @@
-"""How long requests took."""
+"""The check of the latency of requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from emu.units import PS_PER_NS, format_time_ns
 
 
 class LatencyBounds(Bounds[Time], CheckKind):
-    """Bounds for the latency of a traffic entry's requests: of messages, or of I/Os of several."""
+    """Bounds for the latency of a traffic entry's requests: of messages, or of whole I/Os."""
 
     traffic: str = Field(description="Name of the traffic entry.")
     way: Way | None = Field(

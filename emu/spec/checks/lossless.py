@@ -1,4 +1,4 @@
-"""Nothing of a priority was dropped anywhere."""
+"""The check that no packet of a priority was dropped."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Lossless(CheckKind):
         default=None,
         alias="except",
         description="`watchdog`: packets that the PFC watchdog drops are allowed.",
-        json_schema_extra=note(why="a packet is lost, whoever drops it"),
+        json_schema_extra=note(why="a dropped packet is lost, even if the watchdog drops it"),
     )
 
     def in_words(self, clock: str) -> str:
-        beside = " but for what the PFC watchdog drops" if self.excused else ""
+        beside = " except for packets that the PFC watchdog drops" if self.excused else ""
         return f"priority {self.priority} is lossless{beside}"

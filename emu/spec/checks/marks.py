@@ -1,4 +1,4 @@
-"""How many of the packets that leave by a port are marked, by their place in the line."""
+"""The check of CE marks on the packets that leave by a port, by their position in the sequence."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from emu.spec.quantities import Fraction, Integer
 
 
 class Marks(CheckKind):
-    """Of some ECN-capable packets in a capture, as many are marked CE as chance has it.
+    """The number of CE marks on some ECN-capable packets in a capture.
 
-    Packets that each are marked with one probability are as many as a binomial
-    distribution says: n p of them, with a standard deviation of sqrt(n p (1 - p)).
+    If each of n packets is marked with probability p, the number of marks has a binomial
+    distribution: n p marks are expected, with a standard deviation of sqrt(n p (1 - p)).
     """
 
-    at: str = Field(description="The port that they leave by; it has a capture.")
+    at: str = Field(description="The port by which the packets leave; it must be captured.")
     first: Integer = Field(
         ge=1,
-        description="Place of the first, counted from 1.",
+        description="Position of the first packet, counted from 1.",
         json_schema_extra=note(unit="packets"),
     )
     last: Integer = Field(
-        ge=1, description="Place of the last.", json_schema_extra=note(unit="packets")
+        ge=1, description="Position of the last packet.", json_schema_extra=note(unit="packets")
     )
-    probability: Fraction = Field(description="How likely each of them is marked.")
+    probability: Fraction = Field(description="The probability that a packet is marked.")
     deviations: float = Field(
         default=4.0,
         gt=0,
         le=100,
         strict=True,
-        description="How many standard deviations their number may be from what is expected.",
+        description="The tolerance for the number of marks, in standard deviations.",
         json_schema_extra=note(
             unit="standard deviations",
             why="chance exceeds four standard deviations about once in 16,000 runs",
@@ -55,7 +55,7 @@ class Marks(CheckKind):
 
     @property
     def tolerance(self) -> float:
-        """In packets."""
+        """The tolerance in packets."""
         return self.deviations * sqrt(self.packets * self.probability * (1 - self.probability))
 
     def in_words(self, clock: str) -> str:

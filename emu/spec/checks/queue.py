@@ -1,4 +1,4 @@
-"""How deep an egress queue was."""
+"""The check of the depth of egress queues."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class QueueDepth(Bounds[Size], Window, CheckKind):
     port: str = Field(description="The port, e.g. leaf1:h1.")
     statistic: Literal["mean", "max"] = Field(
         default="mean",
-        description="Its mean over time, or the maximum of all samples.",
+        description="The mean depth over time, or the maximum of all samples.",
         json_schema_extra=note(
             why="the mean is what fluid models of congestion control predict",
             source=references.DCQCN_STABILITY,

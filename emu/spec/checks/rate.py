@@ -1,4 +1,4 @@
-"""How fast a flow was while others ran."""
+"""The check of the rate of flows in a part of the run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from emu.units import format_rate
 
 
 class DeliveryRate(Bounds[Rate], Window, Subject, CheckKind):
-    """Bounds for the bits of message per second that a flow, or a traffic entry, delivered."""
+    """Bounds for the bits of messages per second that a flow or a traffic entry delivered."""
 
     def in_words(self, clock: str) -> str:
         bounds = self.bounds_in_words(clock, format_rate)

@@ -1,4 +1,4 @@
-"""Parameters of congestion controls, under the names that their makers gave them.
+"""Parameters of congestion controls, under their authors' or vendors' names.
 
 A control is one file here with one model, which registers itself, and one in the core with the
 same rules: `emu/core/nic/cc_*.c`. `emu/spec/cc_keys.py` gives a NIC a key for each.

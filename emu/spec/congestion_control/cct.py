@@ -27,7 +27,7 @@ def _encodable(delay: float) -> float:
 
 
 def encoded_delay(delay: float) -> int | None:
-    """A table's entry: a multiplier of 14 bits, and in the bits above how far it is shifted."""
+    """A delay's entry in the table: a multiplier of 14 bits, and its shift in the bits above."""
     for shift in range(4):
         multiplier = delay * (1 << shift)
         if multiplier == int(multiplier) and multiplier < 1 << 14:
@@ -40,7 +40,7 @@ Delay = Annotated[float, Field(ge=0), AfterValidator(_encodable)]
 
 @register("cct", "InfiniBand's congestion control table", key="cct")
 class Cct(Control):
-    """A NIC's congestion control table, and how the index into it moves."""
+    """A NIC's congestion control table, and the parameters of the index into it."""
 
     elsewhere = frozenset({"cct", "answer"})
 
@@ -72,7 +72,7 @@ class Cct(Control):
         description="Time until the index falls by 1, in units of 1.024 us.",
         json_schema_extra=note(
             unit="1.024 us",
-            why="our choice: 10 us, so that senders are back at full speed soon after the "
+            why="our choice: 10 us, so that senders reach full speed soon after the "
             "congestion; NVIDIA's congestion control manager works it out from the number of "
             "nodes; its manual does not say how",
             source=references.MLNX_OFED_CC,
@@ -106,7 +106,7 @@ class Cct(Control):
 
     @property
     def becn(self) -> Becn:
-        """Every FECN is answered by a BECN."""
+        """The receiver answers every FECN with a BECN."""
         return Becn(self.answer)
 
     @property
@@ -114,6 +114,6 @@ class Cct(Control):
         return tuple(encoded_delay(delay) or 0 for delay in self.cct)
 
     def parameters(self) -> dict[str, float]:
-        """The index stops falling in the table, where ccti_min is beyond."""
+        """Limits ccti_min to the last index of the table."""
         ccti_min = min(self.ccti_min, len(self.cct) - 1)
         return {**super().parameters(), "ccti_min": float(ccti_min)}

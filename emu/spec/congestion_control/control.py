@@ -1,4 +1,4 @@
-"""What all congestion controls have in common: parameters, and what they ask of a receiver."""
+"""The base of all congestion controls: their parameters, and the feedback of a receiver."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from emu.spec.quantities import Integer
 
 @dataclass(frozen=True)
 class In:
-    """Annotates a parameter whose makers count it in another unit than the core."""
+    """Annotates a parameter whose unit differs from the core's."""
 
     unit: Fraction
-    """Of picoseconds, bits per second or 1."""
+    """The unit in picoseconds, bits per second or shares of 1."""
 
 
 InitialWindow = Annotated[
@@ -48,25 +48,25 @@ MaxWindow = Annotated[
 
 @dataclass(frozen=True)
 class Becn:
-    """How a receiver tells the sender of packets that met congestion."""
+    """How a receiver notifies the sender of marked packets."""
 
     by: Literal["none", "cnp", "ack"]
     interval_ps: int = 0
-    """No second CNP in this time."""
+    """The least time between two CNPs."""
     keeps_marks: bool = False
-    """Whether marks in the interval make a CNP at its end."""
+    """Whether marks during the interval cause a CNP at its end."""
 
 
-@register("none", "nothing slows senders", key=None)
+@register("none", "senders are not slowed down", key=None)
 class Control(Model):
     """A congestion control. This one, which has no parameters, does nothing."""
 
     hears_acks: ClassVar[bool] = False
-    """Whether it lives on ACKs, so that each packet wants one."""
+    """Whether it acts on ACKs and therefore requires an ACK for each packet."""
     slowest: ClassVar[str | None] = None
-    """The key of the rate below which no flow is slowed."""
+    """The key of the lowest rate to which a flow is slowed."""
     elsewhere: ClassVar[frozenset[str]] = frozenset()
-    """Fields that are no parameters of the sender's."""
+    """The fields that are not parameters of the sender."""
 
     @property
     def becn(self) -> Becn:
@@ -74,16 +74,16 @@ class Control(Model):
 
     @property
     def asks_for_path(self) -> bool:
-        """Whether how it starts depends on how many packets the path holds."""
+        """Whether its initial window depends on the BDP of the path."""
         return False
 
     @property
     def start(self) -> str:
-        """How fast a flow is at first, for people: after `starts`."""
+        """The initial rate or window of a flow, as the end of a sentence after `starts`."""
         return "at line rate"
 
     def on_path(self, packets: int) -> Self:
-        """The same for flows on a path that holds so many packets."""
+        """This control for flows on a path whose BDP is this number of packets."""
         return self
 
     def why_off(self, priority: int) -> str | None:
@@ -96,22 +96,22 @@ class Control(Model):
         return self.why_off(priority) is None
 
     def dscp_of_cnps(self, usual: int, data: int) -> int:
-        """That of the CNPs which answer packets of the DSCP `data`; `usual` is the NIC's."""
+        """The DSCP of the CNPs that answer packets of the DSCP `data`. `usual` is the NIC's."""
         return usual
 
     @property
     def pcp_of_cnps(self) -> int | None:
-        """The priority that CNPs ride on, and tell in their VLAN tag; None: that of their DSCP."""
+        """The priority of CNPs and the PCP of their VLAN tag; None: the priority of their DSCP."""
         return None
 
     @property
     def table(self) -> tuple[int, ...]:
-        """Of a control that has one, its entries as NICs have them, 16 bits each."""
+        """The 16-bit entries of the control's table, if it has one."""
         return ()
 
     def parameters(self) -> dict[str, float]:
-        """By key: times in picoseconds, rates in bits per second, shares of 1. What depends on
-        the path is there once that is known."""
+        """The parameters by key: times in picoseconds, rates in bits per second, shares of 1.
+        Parameters that depend on the path are included after `on_path`."""
         return {
             field.alias or name: float(getattr(self, name) * _unit(field))
             for name, field in type(self).model_fields.items()
@@ -120,7 +120,7 @@ class Control(Model):
 
 
 class WindowControl(Control):
-    """One that limits packets in flight, and begins with as many as the path holds."""
+    """A congestion control that limits packets in flight. Its default initial window is the BDP."""
 
     hears_acks = True
 
@@ -143,7 +143,7 @@ class WindowControl(Control):
     @property
     def start(self) -> str:
         if self.initial_cwnd is None:
-            return "with a window of one BDP, which is what the path holds"
+            return "with a window of one BDP of the path"
         return f"with a window of {self.initial_cwnd} packets"
 
     def on_path(self, packets: int) -> Self:

@@ -1,4 +1,4 @@
-"""`cc: dctcp`: as much slower as packets were marked; cc_dctcp.c has the rules."""
+"""`cc: dctcp`: slows down in proportion to marked packets; cc_dctcp.c has the rules."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from emu.spec.notes import note
 from emu.spec.quantities import Fraction
 
 
-@register("dctcp", "DCTCP, which goes by marked ACKs", key="dctcp")
+@register("dctcp", "DCTCP, which acts on the share of marked packets", key="dctcp")
 class Dctcp(WindowControl):
-    """DCTCP, named as in RFC 8257. Its marks want a step: ecn with kmin = kmax and pmax 100%.
+    """DCTCP, with the names of RFC 8257. It requires step marking: kmin = kmax and pmax 100%.
 
-    Of the defaults g is RFC 8257's (4.3).
+    The default of g is RFC 8257's (4.3).
     """
 
     g: Fraction = Field(

@@ -19,9 +19,9 @@ class Entry:
     name: str
     """The value of `cc`."""
     title: str
-    """For people."""
+    """Its description in explanations."""
     key: str | None
-    """The key of its parameters beside `cc`; None: it has none."""
+    """The key of its parameters next to `cc`; None: it has no parameters."""
     model: type[Control]
 
 

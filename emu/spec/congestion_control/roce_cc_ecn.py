@@ -1,4 +1,4 @@
-"""`cc: dcqcn-nvidia`: DCQCN as NVIDIA's NICs have it; cc_dcqcn_nvidia.c has the rules."""
+"""`cc: dcqcn-nvidia`: DCQCN of NVIDIA's NICs; cc_dcqcn_nvidia.c has the rules."""
 
 from __future__ import annotations
 
@@ -22,20 +22,18 @@ Of1024 = Annotated[Integer, In(Fraction(1, 1024))]
 
 @register(
     "dcqcn-nvidia",
-    "DCQCN as NVIDIA's NICs have it, with the parameters of mlxconfig",
+    "DCQCN of NVIDIA's NICs, with the parameters of mlxconfig",
     key="roce_cc_ecn",
 )
 class RoceCcEcn(Control):
     """NVIDIA's DCQCN: the parameters of `mlxconfig`, class ROCE_CC_ECN, in its units.
 
-    The defaults are those of a ConnectX-6 Dx, but for CNP_802P_PRIO, which has none here: a VLAN
-    tag tells the priority of its frame.
+    The defaults are those of a ConnectX-6 Dx, except for CNP_802P_PRIO, which has no default here:
+    the PCP of a CNP's VLAN tag is the priority of its DSCP.
     """
 
     model_config = ConfigDict(
-        json_schema_extra=note(
-            why="a ConnectX-6 Dx as it is delivered", source=references.MLXCONFIG
-        )
+        json_schema_extra=note(why="the default of a ConnectX-6 Dx", source=references.MLXCONFIG)
     )
 
     slowest = "rpg_min_rate"
@@ -54,8 +52,8 @@ class RoceCcEcn(Control):
     )
     clamp_tgt_rate_after_time_inc: bool = Field(
         default=True,
-        description="The same for a reduction after an increase by time; a reduction after an "
-        "increase by bytes always does so.",
+        description="A reduction after an increase by time also sets the target rate to the "
+        "current one; a reduction after an increase by bytes always does so.",
     )
     rpg_time_reset: Microseconds = Field(
         default=300,
@@ -173,8 +171,8 @@ class RoceCcEcn(Control):
     )
     cnp_802p_prio: Priority | None = Field(
         default=None,
-        description="PCP of the VLAN tag of CNPs, and the priority that they ride on; that of "
-        "their DSCP unless given.",
+        description="PCP of the VLAN tag of CNPs, and their priority; the priority of their DSCP "
+        "unless given.",
         json_schema_extra=note(unit="priority"),
     )
     cnp_res_prio_mode: bool = Field(
@@ -195,7 +193,7 @@ class RoceCcEcn(Control):
         if 0 < self.rpg_max_rate < self.rpg_min_rate:
             raise ValueError(
                 f"rpg_min_rate {self.rpg_min_rate} is above rpg_max_rate {self.rpg_max_rate}, "
-                "so every flow would be let go at once; lower it, or raise rpg_max_rate"
+                "so no flow would be slowed; lower it, or raise rpg_max_rate"
             )
         return self
 

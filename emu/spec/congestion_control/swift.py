@@ -1,4 +1,4 @@
-"""`cc: swift`: the window that keeps the round trip at a target; cc_swift.c has the rules."""
+"""`cc: swift`: a window that keeps the round trip at a target; cc_swift.c has the rules."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from emu.spec.notes import note
 from emu.spec.quantities import Fraction, Time
 
 
-@register("swift", "Swift, which goes by delay", key="swift")
+@register("swift", "Swift, which acts on delay", key="swift")
 class Swift(WindowControl):
-    """Swift, named as in the paper (SIGCOMM'20).
+    """Swift, with the names of the paper (SIGCOMM'20).
 
-    The paper prints few of its numbers. The defaults are those that public simulators
-    use for fabrics of 100 Gbit (htsim).
+    The paper publishes few of its values. The defaults are those of the public simulator htsim for
+    fabrics of 100 Gbit/s.
     """
 
     model_config = ConfigDict(
         json_schema_extra=note(
-            why="the paper prints few of its numbers; these are the ones that the public simulator "
+            why="the paper publishes few of its values; these are those that the public simulator "
             "htsim uses at 100 Gbit/s",
             source=references.SWIFT,
         )
@@ -38,7 +38,7 @@ class Swift(WindowControl):
     fs_range_ps: Time = Field(
         default=100_000_000,
         alias="fs_range",
-        description="Flow scaling: the most that is added to the target delay of a flow with a "
+        description="Flow scaling: the largest addition to the target delay of a flow with a "
         "small window.",
     )
     fs_min_cwnd: float = Field(

@@ -17,4 +17,4 @@ if TYPE_CHECKING:
     RecoveryName = str
 else:
     RecoveryName = Literal[tuple(RECOVERIES)]
-"""As a spec's key takes it; the type checker cannot know the names."""
+"""The type of the spec's key. The type checker cannot know the names."""

@@ -1,4 +1,4 @@
-"""`recovery: go-back-0`, as early RoCE NICs had it; recovery_go_back_0.c has the rules."""
+"""`recovery: go-back-0`, the scheme of early RoCE NICs; recovery_go_back_0.c has the rules."""
 
 from emu.spec.recovery.scheme import Recovery, register
 

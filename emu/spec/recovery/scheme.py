@@ -1,4 +1,4 @@
-"""What a loss recovery is for the rest of a spec, and the registry of all of them."""
+"""The scheme of loss recovery in a spec, and the registry of all schemes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ class Recovery:
 
     name: str
     resends: str
-    """What a sender sends again after a loss."""
+    """The packets that a sender retransmits after a loss."""
     keeps_early_packets: bool = False
-    """Whether a receiver keeps packets that overtake others. `reordering` has no effect else."""
+    """Whether a receiver keeps packets that overtake others. `reordering` requires this."""
     limits_window: bool = False
-    """Whether no more packets are in flight than the path holds, unless `window` says otherwise.
-    A window as tight as that needs an ACK for each packet."""
+    """Whether the default window is the BDP of the path. Such a small window needs an ACK for each
+    packet."""
 
 
 RECOVERIES: dict[str, Recovery] = {}

@@ -83,7 +83,7 @@ def servers_are_whole(spec: Spec) -> Iterator[Diagnostic]:
     if gpus is not None and hosts % gpus:
         yield Diagnostic(
             ("hosts", "gpus"),
-            f"{hosts} hosts are no whole number of servers of {gpus} GPUs",
+            f"{hosts} hosts are not a whole number of servers of {gpus} GPUs",
             about=(("topology",),),
         )
 

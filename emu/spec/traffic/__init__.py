@@ -1,4 +1,4 @@
-"""The `traffic:` section: who sends how much to whom, as patterns over hosts."""
+"""The `traffic:` section: the workload, as patterns over hosts."""
 
 from typing import Annotated
 

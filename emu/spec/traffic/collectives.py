@@ -1,6 +1,7 @@
-"""Collectives: what all hosts of a job compute together.
+"""Collectives: operations that all hosts of a job compute together.
 
-`algorithm` says how, `chunk` and `channels` how it is cut; see traffic/collectives.
+`algorithm` selects the algorithm, `chunk` and `channels` divide its messages; see
+traffic/collectives.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ AllReduceAlgorithm = Literal["ring", "tree", "double-tree", "halving-doubling", 
 
 
 class Collective(JobEntry):
-    """What all collectives can tell. Messages are WRITEs that wait for each other."""
+    """The base of all collectives. Messages are WRITEs that wait for each other."""
 
     size_bytes: Size = Field(
         alias="size",
@@ -42,8 +43,8 @@ class Collective(JobEntry):
         default=None,
         alias="chunk",
         ge=FLOAT_BYTES,
-        description="The longest message. Chunks are pipelined: a rank passes one on while the "
-        "next one comes in. Unless given, messages are as long as the algorithm makes them.",
+        description="The longest message. Chunks are pipelined: a rank forwards one while the "
+        "next one arrives. Unless given, the algorithm determines the length of messages.",
     )
     channels: Integer | None = Field(
         default=None,
@@ -58,7 +59,7 @@ class Collective(JobEntry):
     @property
     @abstractmethod
     def job(self) -> Job:
-        """What is computed, by which algorithm."""
+        """The collective and its algorithm."""
 
     @property
     def cuts_pieces(self) -> bool:
@@ -133,9 +134,9 @@ class AllReduce(Collective):
 
     def misfit(self) -> str | None:
         if (self.algorithm == "hierarchical") != (self.gpus is not None):
-            return "gpus tells the servers of algorithm: hierarchical; give both, or none"
+            return "gpus defines the servers of algorithm: hierarchical; give both, or none"
         if len(self.among) % (self.gpus or 1):
-            return f"{len(self.among)} ranks are no whole number of servers of {self.gpus} GPUs"
+            return f"{len(self.among)} ranks are not a whole number of servers of {self.gpus} GPUs"
         return None
 
 
@@ -164,7 +165,8 @@ class Broadcast(Collective):
 
     pattern: Literal["broadcast"] = Field(description="Pattern of the traffic.")
     root: str | None = Field(
-        default=None, description="The rank that has the buffer; the first unless given."
+        default=None,
+        description="The rank that has the buffer at first; the first rank unless given.",
     )
 
     @property
@@ -178,7 +180,7 @@ class Broadcast(Collective):
     def misfit(self) -> str | None:
         if self.root is None or self.root in self.among:
             return None
-        return f"root {self.root!r} is no rank; it is one of those in `among`"
+        return f"root {self.root!r} is not a rank; name one of those in `among`"
 
 
 class AllToAllPieces(Collective):

@@ -1,8 +1,7 @@
-"""What entries of the `traffic:` section have in common.
+"""The base of all entries of the `traffic:` section.
 
-`pattern` decides which keys an entry has: `from` and `to` where hosts play
-different parts, `among` where all play the same. Hosts are named one by one, or by
-their place in the fabric (see `groups`).
+`pattern` determines the keys of an entry: `from` and `to` if hosts have different roles, `among` if
+all have the same. Hosts are named one by one, or by their place in the fabric (see `groups`).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ TrafficName = Annotated[str, named_like("[A-Za-z0-9_-]{1,32}", "up to 32 letters
 Stack = Literal["rdma", "tcp"]
 
 _WHY_WRITE = note(
-    why="collectives and storage mostly write; a WRITE needs nothing of the receiver's program"
+    why="collectives and storage mostly write; a WRITE does not involve the receiver's program"
 )
 
 Op = Annotated[
@@ -54,7 +53,7 @@ AnyOp = Annotated[
 
 
 class TrafficEntry(Model, ABC):
-    """What all patterns can tell."""
+    """The base of all patterns."""
 
     name: TrafficName = Field(description="Name in reports and checks; no two entries share one.")
     pattern: str = Field(description="Pattern of the traffic.")
@@ -66,7 +65,7 @@ class TrafficEntry(Model, ABC):
     )
     priority: Priority | None = Field(
         default=None,
-        description="Priority (RoCE) or service level (InfiniBand); the NIC's own if not given.",
+        description="Priority (RoCE) or service level (InfiniBand); that of the NIC unless given.",
         json_schema_extra=note(unit="priority or service level"),
     )
 
@@ -87,15 +86,15 @@ class TrafficEntry(Model, ABC):
     @property
     @abstractmethod
     def hosts(self) -> dict[str, tuple[str, ...]]:
-        """The hosts that each key names; those of the first key send."""
+        """Key -> the hosts that it names. The hosts of the first key are the senders."""
 
     @property
     def senders(self) -> tuple[str, ...]:
         return next(iter(self.hosts.values()))
 
     def placed(self, topology: Topology, gpus: int | None = None) -> Self:
-        """The same with the hosts' names where groups of them were given. `gpus`: hosts in a row
-        that are a server, if they are."""
+        """The entry with the names of hosts in place of groups. `gpus`: the number of consecutive
+        hosts that are a server, if any."""
         groups = {"sources", "to", "among", "hot"} & type(self).model_fields.keys()
         named = {field: expanded(getattr(self, field), topology) for field in groups}
         return self.model_copy(update=named)
@@ -103,34 +102,34 @@ class TrafficEntry(Model, ABC):
     @property
     @abstractmethod
     def flow_count(self) -> int:
-        """Number of pairs."""
+        """The number of flows."""
 
     @property
     @abstractmethod
     def message_count(self) -> int:
-        """Of all flows."""
+        """The number of messages of all flows."""
 
     @property
     @abstractmethod
     def total_bytes(self) -> int:
-        """Of all messages."""
+        """The bytes of all messages."""
 
     @abstractmethod
     def pairs(self, seed: int) -> Pairs:
-        """Source and destination of each flow, as far as the hosts suit the pattern."""
+        """The source and destination of each flow; empty if the hosts do not suit the pattern."""
 
     def ends(self, seed: int) -> dict[str, tuple[str, str]]:
-        """The same by the flows' names."""
+        """The source and destination of each flow, by its name."""
         pairs = self.pairs(seed)
         return dict(zip(flow_names(self.name, pairs), pairs, strict=True))
 
     @abstractmethod
     def graph(self, seed: int) -> OperationGraph:
-        """Its operations and flows. The hosts must suit the pattern (see `rules`)."""
+        """The operations and flows. The hosts must suit the pattern (see `rules`)."""
 
 
 class AmongEntry(TrafficEntry):
-    """A pattern in which all hosts play the same part."""
+    """A pattern in which all hosts have the same role."""
 
     among: Hosts = Field(
         description="The hosts, two or more, e.g. h1-h8, or all; of a collective the ranks, in "
@@ -147,7 +146,7 @@ class AmongEntry(TrafficEntry):
 
 
 def random_of(entry: TrafficEntry, seed: int) -> Random:
-    """Its own generator, so that what is drawn does not hang on the entries beside it."""
+    """The entry's own random generator, so that its numbers do not depend on other entries."""
     return Random(f"{seed} {entry.name}")
 
 
@@ -171,7 +170,7 @@ class MessageEntry(TrafficEntry):
         ge=1,
         le=100_000,
         description="Messages of each flow, one after another.",
-        json_schema_extra=note(unit="messages", why="one message shows what the fabric does to it"),
+        json_schema_extra=note(unit="messages", why="one message shows the effect of the fabric"),
     )
     outstanding: Integer = Field(
         default=1,
@@ -219,7 +218,7 @@ class MessageEntry(TrafficEntry):
 
 
 class FromTo(TrafficEntry):
-    """A pattern of some hosts that begin and others that are begun with."""
+    """A pattern with hosts that initiate transfers and hosts that respond."""
 
     sources: Hosts = Field(
         alias="from", description="Sending hosts, e.g. h2-h8, [h1, h5], or all[1:]."
@@ -242,5 +241,5 @@ class FromToEntry(FromTo, MessageEntry):
 
 
 def transport_of(entry: TrafficEntry) -> str:
-    """Patterns that cannot choose have reliable connections."""
+    """A pattern without the key `transport` uses reliable connections."""
     return entry.transport if isinstance(entry, MessageEntry) else "rc"

@@ -1,4 +1,4 @@
-"""What entries have in common that put a graph together before they can tell what is in it."""
+"""The base of entries that build their graph to know its flows and messages."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from traffic.patterns import Pairs
 
 
 class GraphEntry(TrafficEntry):
-    """A pattern whose flows are those of its graph."""
+    """A pattern whose flows are taken from its graph."""
 
     def misfit(self) -> str | None:
-        """Why the hosts do not suit what they are to do; None: they do."""
+        """The reason why the hosts do not suit the pattern; None: they do."""
         return None
 
     @abstractmethod
     def put_together(self, seed: int) -> OperationGraph:
-        """Its operations and flows."""
+        """The operations and flows."""
 
     def graph(self, seed: int) -> OperationGraph:
         return _graph(self, seed)
@@ -37,10 +37,10 @@ class GraphEntry(TrafficEntry):
 
 
 class JobEntry(GraphEntry, AmongEntry):
-    """The same among hosts that all play the same part."""
+    """Such a pattern among hosts that all have the same role."""
 
     _server_of: tuple[int, ...] = PrivateAttr(default=())
-    """Of each rank the number of its server; empty while hosts have no places."""
+    """The number of each rank's server; empty while the servers are unknown."""
 
     def placed(self, topology: Topology, gpus: int | None = None) -> Self:
         entry = super().placed(topology, gpus)
@@ -51,11 +51,11 @@ class JobEntry(GraphEntry, AmongEntry):
 
     @property
     def servers(self) -> Servers:
-        """The ranks of each server. A rank without a place is alone."""
+        """The ranks of each server. A rank without a known server is alone in one."""
         return by_number(self._server_of or range(len(self.among)))
 
 
 @lru_cache(maxsize=8)
 def _graph(entry: GraphEntry, seed: int) -> OperationGraph:
-    """Everybody asks for it, so it is put together once."""
+    """The operations and flows, built once."""
     return entry.put_together(seed)

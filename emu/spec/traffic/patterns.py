@@ -62,7 +62,7 @@ class Pair(FromToEntry):
 
 
 class PingPong(FromToEntry):
-    """Like pair, but each message is answered by one of the same size before the next is sent."""
+    """Like pair, but a message of the same size answers each message before the next is sent."""
 
     pattern: Literal["ping-pong"] = Field(description="Pattern of the traffic.")
 

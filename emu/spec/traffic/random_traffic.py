@@ -38,7 +38,7 @@ class HotSpot(JobEntry, MessageEntry):
 
     @property
     def flow_count(self) -> int:
-        """At most: a host need not send to each of the others."""
+        """An upper bound: a host may not send to each of the others."""
         return len(self.senders) * (len(self.among) - 1)
 
     @property
@@ -46,7 +46,7 @@ class HotSpot(JobEntry, MessageEntry):
         return len(self.senders) * self.count
 
     def put_together(self, seed: int) -> OperationGraph:
-        """Empty where nobody could send to anybody but the hot one, which `rules` tells."""
+        """Empty if the hosts could only send to the hot one; `rules` reports that."""
         if len(self.senders) < 2:
             return OperationGraph()
         random = random_of(self, seed)
@@ -85,13 +85,13 @@ class Background(JobEntry):
         "that compare completion times.",
         json_schema_extra=note(
             unit="queue pairs",
-            why="one queue pair for each pair of hosts, as most RDMA programs have",
+            why="most RDMA programs use one queue pair for each pair of hosts",
         ),
     )
 
     @property
     def flow_count(self) -> int:
-        """At most: a host need not send to each of the others, or so much."""
+        """An upper bound: a host may not send to each of the others, or not so much."""
         return len(self.among) * min((len(self.among) - 1) * self.connections, self.count)
 
     @property
@@ -100,7 +100,7 @@ class Background(JobEntry):
 
     @property
     def total_bytes(self) -> int:
-        """As expected; what is drawn is larger or smaller."""
+        """The expected number of bytes; the sum of the drawn sizes differs."""
         return round(self.message_count * distribution(self.sizes).mean_bytes)
 
     def put_together(self, seed: int) -> OperationGraph:

@@ -1,6 +1,6 @@
 """Storage: initiators that read and write blocks of targets' drives, by NVMe over Fabrics.
 
-What an I/O is on the wire: traffic/storage.py.
+traffic/storage.py describes the messages of an I/O.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class StorageEntry(GraphEntry, FromTo):
         le=2**31,
         description="Bytes of an I/O.",
         json_schema_extra=note(
-            why="the block of most file systems and the one that drives are specified with"
+            why="the block size of most file systems, and that of drives' data sheets"
         ),
     )
     count: Integer = Field(
@@ -41,14 +41,14 @@ class StorageEntry(GraphEntry, FromTo):
         ge=1,
         le=1_000_000,
         description="I/Os of each queue; with a duration, the most I/Os.",
-        json_schema_extra=note(unit="I/Os", why="one I/O shows its way on the wire"),
+        json_schema_extra=note(unit="I/Os", why="one I/O shows its messages"),
     )
     duration_ps: Time | None = Field(
         default=None,
         alias="duration",
         gt=0,
-        description="Time after which no I/O starts, like fio's runtime. Unless given, all I/Os "
-        "of `count` are done.",
+        description="Time after which no I/O starts, like fio's runtime. Unless given, `count` "
+        "I/Os are completed.",
     )
     depth: Integer = Field(
         default=1,
@@ -68,7 +68,7 @@ class StorageEntry(GraphEntry, FromTo):
     reads: Fraction = Field(
         default=1.0,
         description="Share of the I/Os that are reads, drawn by the seed. The others write.",
-        json_schema_extra=note(why="fio's default is reading, too", source=references.FIO),
+        json_schema_extra=note(why="fio reads by default as well", source=references.FIO),
     )
     in_capsule_bytes: Size = Field(
         default=4096,
@@ -78,17 +78,19 @@ class StorageEntry(GraphEntry, FromTo):
         description="Data up to this size go in the capsule of a write's command; the target "
         "fetches larger ones by RDMA READ.",
         json_schema_extra=note(
-            why="what Linux' target (nvmet) offers: a page", source=references.NVMET
+            why="the size that Linux's target (nvmet) offers: a page", source=references.NVMET
         ),
     )
     media_ps: Time = Field(
         default=0,
         alias="media",
-        description="How long a drive takes for an I/O, e.g. 80us.",
-        json_schema_extra=note(why="0: the drive costs nothing, and you see the network alone"),
+        description="Latency of a drive for an I/O, e.g. 80us.",
+        json_schema_extra=note(why="0: the drive adds no latency, and you see the network alone"),
     )
     media_write_ps: Time | None = Field(
-        default=None, alias="media_write", description="The same for a write, if it differs."
+        default=None,
+        alias="media_write",
+        description="Latency of a drive for a write, if it differs.",
     )
     media_rate_bps: Rate | None = Field(
         default=None,
@@ -111,12 +113,12 @@ class StorageEntry(GraphEntry, FromTo):
 
     @property
     def senders(self) -> tuple[str, ...]:
-        """Initiators send commands, targets responses."""
+        """The senders: initiators send commands, and targets send responses."""
         return tuple(dict.fromkeys((*self.sources, *self.to)))
 
     @property
     def ios(self) -> Ios:
-        """What each queue does."""
+        """The I/Os of each queue."""
         write_ps = self.media_ps if self.media_write_ps is None else self.media_write_ps
         write_rate_bps = self.media_write_rate_bps or self.media_rate_bps
         return Ios(
@@ -137,7 +139,7 @@ class StorageEntry(GraphEntry, FromTo):
 
     @property
     def queue_count(self) -> int:
-        """Of all initiators at all targets."""
+        """The number of flows between all initiators and all targets."""
         return len(self.sources) * len(self.to) * self.queues
 
     @property
@@ -146,7 +148,7 @@ class StorageEntry(GraphEntry, FromTo):
 
     @property
     def message_count(self) -> int:
-        """With the drives' work."""
+        """The number of operations, including the drives' work."""
         return self.queue_count * self.ios.operations
 
     @property

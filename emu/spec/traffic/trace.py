@@ -1,4 +1,4 @@
-"""Workloads from traces that others have written: GOAL's text, Chakra's execution traces."""
+"""Workloads from traces of other tools: GOAL's text, Chakra's execution traces."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from traffic.traces.play import Expansion, graph_of
 from traffic.traces.trace import LONGEST_BYTES, Trace, TraceError
 
 _CHAKRA_ALONE = ("groups", "tflops", "algorithm", "chunk_bytes", "channels")
-"""Fields that mean nothing for GOAL's traces."""
+"""The fields that have no effect for GOAL's traces."""
 
 Version = frozenset[tuple[str, int, int]]
-"""Of some files: the name of each, when it was changed (ns), and its bytes."""
+"""The name, time of modification (ns) and size in bytes of each file."""
 
 
 class TraceEntry(JobEntry):
@@ -36,11 +36,11 @@ class TraceEntry(JobEntry):
 
     pattern: Literal["trace"] = Field(description="Pattern of the traffic.")
     format: Literal["goal", "chakra"] = Field(
-        description="goal: text of GOAL, as LogGOPSim has it; chakra: execution traces in "
+        description="goal: GOAL's text format, as in LogGOPSim; chakra: execution traces in "
         "protobuf, a file for each rank."
     )
     file: str = Field(
-        description="The file, seen from the spec's folder; of Chakra the name up to the rank: "
+        description="The file, relative to the spec's folder; for Chakra, the name up to the rank: "
         "job for job.0.et, job.1.et and so on. Regular files of 64 MB each at most."
     )
 
@@ -54,7 +54,7 @@ class TraceEntry(JobEntry):
         default=None,
         ge=1,
         le=100_000,
-        description="chakra: what a GPU computes, 10^12 floating-point operations a second. It "
+        description="chakra: speed of a GPU, 10^12 floating-point operations a second. It "
         "gives a duration to work that has num_ops and no duration_micros.",
         json_schema_extra=note(unit="TFLOP/s"),
     )
@@ -63,7 +63,7 @@ class TraceEntry(JobEntry):
         description="chakra: how all-reduces are done, as in pattern: all-reduce. hierarchical "
         "takes servers from hosts.gpus.",
         json_schema_extra=note(
-            why="what NCCL takes for large buffers on three servers and more",
+            why="NCCL's choice for large buffers on three servers and more",
             source=references.NCCL,
         ),
     )
@@ -71,8 +71,8 @@ class TraceEntry(JobEntry):
         default=None,
         alias="chunk",
         ge=FLOAT_BYTES,
-        description="chakra: the longest message of a collective. Unless given, messages are as "
-        "long as the algorithm makes them.",
+        description="chakra: the longest message of a collective. Unless given, the algorithm "
+        "determines the length of messages.",
     )
     channels: Integer | None = Field(
         default=None,
@@ -93,7 +93,7 @@ class TraceEntry(JobEntry):
             for field in _CHAKRA_ALONE:
                 if field in self.model_fields_set:
                     key = type(self).model_fields[field].alias or field
-                    return f"{key} is for Chakra's traces, and means nothing for GOAL; leave it out"
+                    return f"{key} is for Chakra's traces, and has no effect for GOAL; leave it out"
         try:
             self.graph(0)
         except ValueError as error:
@@ -117,11 +117,11 @@ class TraceEntry(JobEntry):
         return super().graph(0)
 
     def put_together(self, seed: int) -> OperationGraph:
-        """Raises ValueError for a trace that cannot be read, or played by these hosts."""
+        """Raises ValueError if the trace cannot be read, or does not suit these hosts."""
         trace = _read(self.format, self.file, self.groups, self.tflops)
         if trace.ranks != len(self.among):
             raise ValueError(
-                f"the trace has {trace.ranks} ranks, and among names {len(self.among)} hosts; "
+                f"the trace has {trace.ranks} ranks, but among names {len(self.among)} hosts; "
                 "name as many as there are ranks"
             )
         return graph_of(
@@ -135,7 +135,7 @@ class TraceEntry(JobEntry):
 
 
 def _version_of(file: str, groups: str | None) -> Version:
-    """When all files that begin with that name were changed, and how long they are."""
+    """The times of modification and the sizes of all files whose name begins with `file`."""
     path = Path(file)
     try:
         ranks = path.parent.glob(escape(path.name) + "*")
@@ -158,4 +158,4 @@ def _read(kind: str, file: str, groups: str | None, tflops: int | None) -> Trace
         where = "; name it as seen from the spec's folder" if error.errno == ENOENT else ""
         raise TraceError(name, f"cannot be read ({error.strerror}){where}") from None
     except UnicodeDecodeError:
-        raise TraceError(path.name, "is no text; GOAL's binary form is not read here") from None
+        raise TraceError(path.name, "is not text; GOAL's binary format is not supported") from None

@@ -1,6 +1,6 @@
 """Training: a step of a transformer, and a layer of experts.
 
-What is computed and sent follows from the model's sizes; see traffic/training/model.py.
+The model's sizes determine the work and the messages; see traffic/training/model.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TFLOPS = 1000
 
 
 class TrainingStep(JobEntry):
-    """One step of training: all micro-batches forward and backward, then gradients are summed."""
+    """One step of training: all micro-batches forward and backward, then the sum of gradients."""
 
     pattern: Literal["training-step"] = Field(description="Pattern of the traffic.")
     layers: Integer = Field(
@@ -60,7 +60,7 @@ class TrainingStep(JobEntry):
         le=1024,
         description="Micro-batches of each replica in a step.",
         json_schema_extra=note(
-            unit="micro-batches", why="one; a pipeline wants several times its stages"
+            unit="micro-batches", why="one; a pipeline needs several times the number of its stages"
         ),
     )
     tensor: Integer = Field(
@@ -74,8 +74,8 @@ class TrainingStep(JobEntry):
         default=1,
         ge=1,
         le=64,
-        description="Stages that the layers are divided into. Of the ranks, tensor times pipeline "
-        "are a replica; all replicas have data of their own.",
+        description="Stages that the layers are divided into. A replica has tensor times pipeline "
+        "ranks; each replica has data of its own.",
         json_schema_extra=note(unit="stages", why="no pipeline parallelism"),
     )
     top_k: Integer = Field(
@@ -99,7 +99,7 @@ class TrainingStep(JobEntry):
         description="Speed of a GPU, in 10^12 floating-point operations per second.",
         json_schema_extra=note(
             unit="TFLOP/s",
-            why="40 % of what an H100 is specified with in bfloat16 without sparsity, 989 TFLOP/s; "
+            why="40 % of an H100's specified bfloat16 rate without sparsity, 989 TFLOP/s; "
             "about what large trainings report",
             source=references.H100,
         ),
@@ -153,7 +153,7 @@ class TrainingStep(JobEntry):
         replica = self.tensor * self.pipeline
         if len(self.among) % replica:
             return (
-                f"{len(self.among)} ranks are no whole number of replicas of tensor "
+                f"{len(self.among)} ranks are not a whole number of replicas of tensor "
                 f"{self.tensor} times pipeline {self.pipeline}"
             )
         if self.layers % self.pipeline:
@@ -186,7 +186,9 @@ class Experts(JobEntry):
         le=64,
         description="Different experts that each token is sent to.",
         json_schema_extra=note(
-            unit="experts", why="as a switch transformer", source=references.SWITCH_TRANSFORMER
+            unit="experts",
+            why="the number in a switch transformer",
+            source=references.SWITCH_TRANSFORMER,
         ),
     )
     token_bytes: Size = Field(
@@ -196,7 +198,7 @@ class Experts(JobEntry):
         default=0,
         alias="token_time",
         description="Time that an expert computes on a token, e.g. 50ns.",
-        json_schema_extra=note(why="0: computing costs nothing, and you see the network alone"),
+        json_schema_extra=note(why="0: computation takes no time, and you see the network alone"),
     )
     skew: Annotated[float, Strict(False)] = Field(
         default=0.0,
@@ -208,13 +210,13 @@ class Experts(JobEntry):
     )
 
     def misfit(self) -> str | None:
-        """An expert that every token is sent to has the longest work there could be."""
+        """The longest possible work is that of an expert to which every token is sent."""
         choices = len(self.among) * self.tokens * self.top_k
         longest_ns = choices * self.token_time_ps / PS_PER_NS
         if longest_ns <= LONGEST_WORK_NS:
             return None
         return (
-            f"all tokens together are work of {format_time_ns(longest_ns)}, and an expert has "
+            f"all tokens together are work of {format_time_ns(longest_ns)}, and an expert may have "
             f"{format_time_ns(LONGEST_WORK_NS)} at most; lower tokens or token_time"
         )
 
