@@ -82,7 +82,7 @@ def test_bytes_arrive_with_completions_at_both_ends(
     assert not server.memory[LENGTH:].any()
 
 
-def test_a_read_fetches_and_an_atomic_changes(lab: Lab) -> None:
+def test_read_fetches_and_atomic_changes(lab: Lab) -> None:
     """READ, FETCH_ADD and CMP_SWAP, compared with numpy's arithmetic."""
     client, server = players(lab)
     server.memory[:] = np.arange(BYTES) % 199
@@ -102,7 +102,7 @@ def test_a_read_fetches_and_an_atomic_changes(lab: Lab) -> None:
         assert int(client.memory[:8].view(np.uint64)[0]) == before
         assert int(word[0]) == before + 1000
         await do(WROpcode.ATOMIC_CMP_AND_SWP, 8, before, 5)
-        assert int(word[0]) == before + 1000, "what was compared is not there"
+        assert int(word[0]) == before + 1000, "the comparison fails"
         await do(WROpcode.ATOMIC_CMP_AND_SWP, 8, before + 1000, 5)
         assert int(word[0]) == 5
 

@@ -73,7 +73,7 @@ CONNECTED = {
         lambda end: end.qp.post_send(SendWR(WROpcode.RDMA_WRITE, end.mr.sge(0, 8), ah=AH(1))),
         QPType.UD,
     ),
-    "datagram to nobody": Misuse(
+    "datagram without a destination": Misuse(
         "with an ah", lambda end: end.qp.post_send(SendWR(sge=end.mr.sge(0, 8))), QPType.UD
     ),
     "address by RC": Misuse("with an ah", lambda end: end.qp.post_send(SendWR(ah=AH(1)))),
@@ -243,9 +243,7 @@ STEPS = {
         for value in values
     ],
 )
-def test_an_attribute_out_of_range_is_refused(
-    lab: Lab, state: QPState, name: str, value: int
-) -> None:
+def test_attribute_out_of_range_is_refused(lab: Lab, state: QPState, name: str, value: int) -> None:
     """By its name, without effect of the other attributes; afterwards the same transition works."""
     end, far = (Player(lab.host(host).rdma, QPType.RC).qp for host in ("h1", "h2"))
     end.to_init()

@@ -128,9 +128,9 @@ def test_packets_carry_the_service_level_of_their_path(tmp_path: Path) -> None:
         "leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 2",
         "ring, switches: 5, hosts_per_switch: 1",
     )
-    everybody = "traffic=[{name: t, pattern: all-to-all, among: h1-h5, op: write, size: 100KB}]"
+    traffic = "traffic=[{name: t, pattern: all-to-all, among: h1-h5, op: write, size: 100KB}]"
     settings = (
-        everybody,
+        traffic,
         "switches.credits.vls=8",
         "subnet.engine=dfsssp",
         "subnet.vl_arbitration={high: {}, low: " + str(dict.fromkeys(range(8), 64)) + "}",

@@ -102,7 +102,7 @@ def test_unreliable_transports_do_not_recover_losses(transport: str) -> None:
     assert flow.end_ns is None
     packets = 1 if transport == "ud" else 2  # of one message
     assert delivered == (20 - 20 * packets // 4) * SIZE[transport]
-    assert now_ns < 3_000_000, "nobody waits longer than a millisecond for what is lost"
+    assert now_ns < 3_000_000, "the run waited longer than a millisecond for lost packets"
 
 
 SIZE = {"ud": 1000, "uc": 5000}

@@ -35,13 +35,13 @@ def managed(fabric: Topology, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield running
 
 
-def say(managed: ManagedFabric, line: str) -> str:
+def output_of(managed: ManagedFabric, line: str) -> str:
     return diagnose(managed.simulator, "h2", line.split()).text
 
 
 def test_ibnetdiscover_finds_exactly_the_topology(fabric: Topology, managed: ManagedFabric) -> None:
     """Every node by its name and GUID; every cable, in both directions, port by port."""
-    said = say(managed, "ibnetdiscover")
+    said = output_of(managed, "ibnetdiscover")
     guids = {f"{switch_guid(switch):016x}": switch.name for switch in fabric.switches}
     guids |= {f"{host_guid(host):016x}": host.name for host in fabric.hosts}
     nodes = re.findall(r'^(?:Switch|Ca)\t\d+ "[SH]-(\w+)"\s+# "(\w+)"(.*(?:\n\[.*)*)', said, re.M)
@@ -63,7 +63,7 @@ def test_output_of_ibnetdiscover_reads_as_the_same_fabric(
     fabric: Topology, managed: ManagedFabric
 ) -> None:
     """Every node by name, every cable with its rate."""
-    net = ibnetdiscover.read(say(managed, "ibnetdiscover"), "ibnetdiscover")
+    net = ibnetdiscover.read(output_of(managed, "ibnetdiscover"), "ibnetdiscover")
     assert sorted(net.switches) == sorted(fabric.switch)
     assert sorted(net.hosts) == sorted(fabric.host)
     assert net.origin == {}
@@ -100,7 +100,7 @@ def test_links_are_reported_with_width_and_speed(spec: str, expected: str, tmp_p
     topology = builder.topology()
     with ManagedFabric(topology, Policy(), tmp_path) as managed:
         managed.subnet()
-        said = say(managed, "ibnetdiscover")
+        said = output_of(managed, "ibnetdiscover")
     assert re.findall(r'^\[.*" lid \d+ (\S+)$', said, re.M) == [expected] * 4
     for text in (said, net_file(topology)):
         links = ibnetdiscover.read(text, "text").links
@@ -114,7 +114,7 @@ def test_tool_returns_its_own_exit_code(managed: ManagedFabric) -> None:
 
 def test_ibroute_shows_the_tables_in_force(managed: ManagedFabric) -> None:
     subnet = managed.subnet()
-    said = say(managed, f"ibroute {subnet.lids['leaf1']}")
+    said = output_of(managed, f"ibroute {subnet.lids['leaf1']}")
     rows = {int(lid, 16): int(port) for lid, port in re.findall(r"^(0x\w{4}) (\d{3})", said, re.M)}
     assert rows == subnet.lfts["leaf1"]
 
@@ -123,7 +123,7 @@ def test_ibtracert_follows_the_path_of_the_packets(
     fabric: Topology, managed: ManagedFabric
 ) -> None:
     subnet = managed.subnet()
-    said = say(managed, f"ibtracert {subnet.lids['h1']} {subnet.lids['h4']}")
+    said = output_of(managed, f"ibtracert {subnet.lids['h1']} {subnet.lids['h4']}")
     nodes = [port.node for port in subnet.path(fabric, "h1", "h4")]
     names = re.findall(r'lid \d+-\d+ "(\w+)"', said)
     assert [node for node in names if node in fabric.switch] == nodes[1:]
@@ -144,10 +144,10 @@ def test_perfquery_and_ibqueryerrors_show_the_counters(
     }
     tell_counters(managed.simulator, fabric, {"leaf1:h1": counted}, {})
     lids = managed.subnet().lids
-    said = numbers(say(managed, f"perfquery {lids['leaf1']} 1"))
+    said = numbers(output_of(managed, f"perfquery {lids['leaf1']} 1"))
     large = {"PortRcvData": 2**32 - 1, "PortXmitPkts": 2**32 - 1}
     assert said.items() >= (counted | large).items()
-    extended = numbers(say(managed, f"perfquery -x {lids['leaf1']} 1"))
+    extended = numbers(output_of(managed, f"perfquery -x {lids['leaf1']} 1"))
     assert (
         extended.items()
         >= {
@@ -159,7 +159,7 @@ def test_perfquery_and_ibqueryerrors_show_the_counters(
             "PortUnicastRcvPkts": 77,
         }.items()
     )
-    assert "SymbolErrorCounter == 9" in say(managed, "ibqueryerrors")
+    assert "SymbolErrorCounter == 9" in output_of(managed, "ibqueryerrors")
 
 
 def test_host_port_mirrors_the_counters_of_its_switch_port(
@@ -169,16 +169,16 @@ def test_host_port_mirrors_the_counters_of_its_switch_port(
     counted = {"PortXmitData": 10**6, "PortRcvData": 2**33, "PortXmitPkts": 5, "PortRcvPkts": 2**34}
     tell_counters(managed.simulator, fabric, {"leaf1:h1": counted}, {"h1": 4321})
     lid = managed.subnet().lids["h1"]
-    extended = numbers(say(managed, f"perfquery -x {lid} 1"))
+    extended = numbers(output_of(managed, f"perfquery -x {lid} 1"))
     own = extended["PortXmitPkts"] - 2**34
     assert 0 <= own < 20
     assert extended["PortXmitData"] == 2**33 + 72 * own
     assert 0 <= extended["PortRcvPkts"] - 5 < 20
     assert extended["PortRcvData"] == 10**6 + 72 * (extended["PortRcvPkts"] - 5)
-    said = numbers(say(managed, f"perfquery {lid} 1"))
+    said = numbers(output_of(managed, f"perfquery {lid} 1"))
     assert said["PortXmitWait"] == 4321
     assert said["PortXmitData"] == said["PortXmitPkts"] == 2**32 - 1
-    silent = numbers(say(managed, f"perfquery {managed.subnet().lids['h3']} 1"))
+    silent = numbers(output_of(managed, f"perfquery {managed.subnet().lids['h3']} 1"))
     assert silent["PortXmitWait"] == 0
     assert silent["PortXmitData"] < 20 * 72
 

@@ -139,25 +139,25 @@ def test_sweep_is_noted_when_its_tables_are_in_force(
 def test_credit_loop_of_kept_levels_is_noted(subnet: Subnet) -> None:
     """If all queue pairs had connected on the line's one level, the ring's paths would form a
     loop."""
-    kept = judged([subnet.later[0].levels], subnet)
+    kept = checked_levels([subnet.later[0].levels], subnet)
     assert kept
     assert "form a credit loop: ring" in kept.note
 
 
 def test_unchanged_service_levels_need_no_note(subnet: Subnet) -> None:
-    assert judged([subnet.levels], subnet) is None
+    assert checked_levels([subnet.levels], subnet) is None
 
 
 def test_credit_loop_is_noted_without_path_levels(subnet: Subnet) -> None:
     """An engine without levels gives none in path records, so queue pairs keep theirs. Without the
     paths of one host in five no loop of the ring remains."""
     tables = replace(subnet, levels={})
-    kept = judged([subnet.later[0].levels], tables)
+    kept = checked_levels([subnet.later[0].levels], tables)
     assert kept
     assert (kept.changed, kept.paths) == (0, 20)
     assert "form a credit loop: ring" in kept.note
-    assert judged([subnet.levels], tables) is None
-    assert judged([subnet.later[0].levels], tables, without="h2") is None
+    assert checked_levels([subnet.levels], tables) is None
+    assert checked_levels([subnet.later[0].levels], tables, without="h2") is None
 
 
 def test_levels_of_several_sweeps_are_checked_together(subnet: Subnet) -> None:
@@ -166,7 +166,9 @@ def test_levels_of_several_sweeps_are_checked_together(subnet: Subnet) -> None:
     swapped = {
         src: {dst: 1 - level for dst, level in own.items()} for src, own in subnet.levels.items()
     }
-    alone, both = (judged(tables, subnet) for tables in ([swapped], [subnet.levels, swapped]))
+    alone, both = (
+        checked_levels(tables, subnet) for tables in ([swapped], [subnet.levels, swapped])
+    )
     assert alone
     assert both
     assert (alone.changed, alone.paths, alone.credit_loop) == (20, 20, "")
@@ -174,7 +176,7 @@ def test_levels_of_several_sweeps_are_checked_together(subnet: Subnet) -> None:
     assert both.credit_loop.startswith("ring")
 
 
-def judged(connected: list[PathSLs], now: Subnet, without: str = "") -> KeptLevels | None:
+def checked_levels(connected: list[PathSLs], now: Subnet, without: str = "") -> KeptLevels | None:
     """The check of queue pairs on these levels under the tables of `now`. `without`: an isolated
     host."""
     spec = spec_of()
@@ -218,7 +220,7 @@ def test_datagrams_have_the_level_of_their_path(tmp_path: Path) -> None:
     assert set(expected.values()) == {0, 1}
 
 
-class Shim:
+class ShimEnd:
     """The shim's end of the channel to a lab's subnet manager."""
 
     def __init__(self, subnet: LiveSubnet) -> None:
@@ -234,9 +236,9 @@ class Shim:
 def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveSubnet]:
     """A lab's subnet manager, without the lab."""
     monkeypatch.setattr(live_subnet, "PRIVATE", tmp_path)
-    nobody: Any = SimpleNamespace(adopt=lambda name, pid: None)
+    supervisor: Any = SimpleNamespace(adopt=lambda name, pid: None)
     spec = spec_of()
-    subnet = LiveSubnet(spec, spec.topology.build(), nobody, all_hosts=False)
+    subnet = LiveSubnet(spec, spec.topology.build(), supervisor, all_hosts=False)
     yield subnet
     subnet.far.close()  # ends its thread
     subnet._managed.__exit__(None, None, None)
@@ -244,7 +246,7 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveSubnet
 
 def test_lab_gives_later_nics_the_new_levels(live: LiveSubnet) -> None:
     """The NICs of the start keep two levels, and a note says so."""
-    shim = Shim(live)
+    shim = ShimEnd(live)
     first = live.connect()
     shim.lose("ring1:ring2")
     eventually(lambda: kinds(live.now.levels) == {0})
@@ -263,7 +265,7 @@ def test_lab_keeps_only_the_last_note_on_levels(
     )
     now = [one]  # the same for every sweep of one change
     monkeypatch.setattr(live_subnet, "kept_levels", lambda *_: now[0])
-    shim = Shim(live)
+    shim = ShimEnd(live)
     for now[0], cable, kept_notes in (
         (one, "ring1:ring2", [one]),
         (two, "ring2:ring3", [two]),
@@ -280,7 +282,7 @@ def test_lab_checks_a_sweep_by_an_engine_without_levels(
 ) -> None:
     """The earlier note no longer applies: by the whole ring's tables the first queue pairs form no
     credit loop."""
-    shim = Shim(live)
+    shim = ShimEnd(live)
     shim.lose("ring1:ring2")
     eventually(lambda: "of 20 paths have another service level" in str(live.notes))
     monkeypatch.setattr(OpenSm, "engine_used", lambda self: "minhop")
@@ -292,7 +294,7 @@ def test_lab_checks_a_sweep_by_an_engine_without_levels(
 def test_lab_checks_connections_between_two_sweeps(live: LiveSubnet) -> None:
     """Together with the first ones: they use the line's one level, which forms a credit loop in the
     ring."""
-    shim = Shim(live)
+    shim = ShimEnd(live)
     live.connect()
     shim.lose("ring1:ring2")
     eventually(lambda: kinds(live.now.levels) == {0})
@@ -308,7 +310,7 @@ def test_lab_checks_levels_while_they_can_be_in_use(
     """Each assignment once, until all NICs are new."""
     asked: list[list[PathSLs]] = []
     monkeypatch.setattr(live_subnet, "kept_levels", lambda *arguments: asked.append(arguments[2]))
-    shim = Shim(live)
+    shim = ShimEnd(live)
     first = live.connect().levels
     shim.lose("ring1:ring2")
     eventually(lambda: kinds(live.now.levels) == {0})
@@ -327,7 +329,7 @@ def test_lab_queries_missing_path_records_again(
 ) -> None:
     """As when a cable fails during the query."""
     ignore_queries(live, monkeypatch, in_vain)
-    Shim(live).lose("ring1:ring2")
+    ShimEnd(live).lose("ring1:ring2")
     eventually(lambda: kinds(live.now.levels) == {0})
     assert paths(live.now.levels) == set(live._pairs)
     eventually(lambda: "of 20 paths have another service level" in str(live.notes))
@@ -339,7 +341,7 @@ def test_lab_paths_without_an_answer_have_no_levels(
 ) -> None:
     """No queue pair connects by levels of the tables before; a note says so."""
     ignore_queries(live, monkeypatch, 1000)
-    Shim(live).lose("ring1:ring2")
+    ShimEnd(live).lose("ring1:ring2")
     note = (
         "after a sweep 20 of 20 paths have no service level; queue pairs that connect now use "
         "hosts.nic.sl there: OpenSM does not answer h3"

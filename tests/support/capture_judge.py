@@ -26,7 +26,7 @@ ACKNOWLEDGE, CNP = 0x11, 0x81
 
 
 @dataclass(frozen=True)
-class Seen:
+class CapturedFrame:
     """A captured frame: its time, direction, kind and bytes."""
 
     time_ns: int
@@ -35,7 +35,7 @@ class Seen:
     data: bytes
 
 
-def frames_of(file: bytes) -> Iterator[Seen]:
+def frames_of(file: bytes) -> Iterator[CapturedFrame]:
     """The frames of a little-endian pcapng file of ERF records."""
     at = 0
     while at < len(file):
@@ -44,7 +44,7 @@ def frames_of(file: bytes) -> Iterator[Seen]:
             high, low, stored = unpack_from("<III", file, at + 12)
             record = file[at + 28 : at + 28 + stored]
             way = _direction(file[at + 28 + stored + -stored % 4 : at + length - 4])
-            yield Seen(high << 32 | low, way, record[8] & 0x7F, _frame(record))
+            yield CapturedFrame(high << 32 | low, way, record[8] & 0x7F, _frame(record))
         at += length
 
 
@@ -117,7 +117,7 @@ class Lane:
 
 
 @dataclass
-class Books:
+class PortAccount:
     """The account of a port's capture and its errors, frame by frame."""
 
     lanes: Mapping[int, int]
@@ -128,7 +128,7 @@ class Books:
     _lane: dict[tuple[int, int], Lane] = field(default_factory=lambda: defaultdict(Lane))
     _psn: dict[tuple[bytes, bytes, int, bool], int] = field(default_factory=dict)
 
-    def enter(self, number: int, frame: Seen) -> None:
+    def enter(self, number: int, frame: CapturedFrame) -> None:
         self._where = f"frame {number} at {frame.time_ns} ns"
         if frame.kind == PACKET:
             self._packet(frame)
@@ -139,7 +139,7 @@ class Books:
         if not holds:
             self.wrong.append(f"{self._where}: {what}")
 
-    def _packet(self, frame: Seen) -> None:
+    def _packet(self, frame: CapturedFrame) -> None:
         packet = frame.data
         self.seen["packets"] += 1
         words = unpack_from(">H", packet, 4)[0] & 0x7FF
@@ -150,7 +150,7 @@ class Books:
         if self.lossless:
             self._in_order(packet)
 
-    def _pass(self, frame: Seen) -> None:
+    def _pass(self, frame: CapturedFrame) -> None:
         """Counts the packet's blocks; a sent packet must be within its credit."""
         vl, size = frame.data[0] >> 4, blocks(frame.data)
         lane = self._lane[frame.way, vl]
@@ -160,7 +160,7 @@ class Books:
             left = ((lane.limit or 0) - lane.passed) % MODULUS
             self._expect(left <= WINDOW, f"VL {vl} has sent more than its credit")
 
-    def _flow_control(self, frame: Seen) -> None:
+    def _flow_control(self, frame: CapturedFrame) -> None:
         self.seen["updates"] += 1
         first, second = unpack_from(">HH", frame.data)
         op, fctbs, vl, fccl = first >> 12, first & 0xFFF, second >> 12, second & 0xFFF
@@ -195,9 +195,9 @@ class Books:
             self._expect(fits, f"PSN {psn} after {before}")
 
 
-def judge(path: Path, lanes: Mapping[int, int], *, lossless: bool = True) -> Books:
+def judge(path: Path, lanes: Mapping[int, int], *, lossless: bool = True) -> PortAccount:
     """All errors in the capture of one port, whose link was up when the capture began."""
-    books = Books(lanes, lossless)
+    account = PortAccount(lanes, lossless)
     for number, frame in enumerate(frames_of(path.read_bytes()), start=1):
-        books.enter(number, frame)
-    return books
+        account.enter(number, frame)
+    return account

@@ -47,16 +47,16 @@ class RunningLab:
 def _wait_for(process: subprocess.Popen[bytes], says: str) -> None:
     """Reads both streams line by line, and no byte more, until one has the line."""
     streams: list[IO[bytes]] = [s for s in (process.stdout, process.stderr) if s is not None]
-    said = ""
+    printed = ""
     while True:
         ready, _, _ = select.select(streams, [], [], SECONDS)
-        assert ready, "the lab says nothing"
+        assert ready, "the lab prints nothing"
         for stream in ready:
             line = stream.readline().decode()
             if line.startswith(says):
                 return
-            said += line
-            assert line, f"the lab has ended with {process.wait()}, and said {said}"
+            printed += line
+            assert line, f"the lab has ended with {process.wait()}, and printed {printed}"
 
 
 def _wait_for_frames(process: subprocess.Popen[bytes]) -> None:
@@ -64,7 +64,7 @@ def _wait_for_frames(process: subprocess.Popen[bytes]) -> None:
     until = time.monotonic() + SECONDS
     while not any(map(_has_received, _shims_of(process.pid))):
         assert process.poll() is None, f"the lab has ended with {process.poll()}"
-        assert time.monotonic() < until, "no host sends anything"
+        assert time.monotonic() < until, "no host sends a frame"
 
 
 def _shims_of(root: int) -> list[int]:

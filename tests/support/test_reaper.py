@@ -37,7 +37,7 @@ def test_reaper_ends_the_processes_of_a_killed_session(tmp_path: Path) -> None:
         left = os.pidfd_open(int(session.stdout.readline()))
         session.send_signal(signal.SIGKILL)
         try:
-            assert select.select([left], [], [], SECONDS)[0], "it goes on"
+            assert select.select([left], [], [], SECONDS)[0], "the process goes on"
         finally:
             os.close(left)
         assert other.poll() is None

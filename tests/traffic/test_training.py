@@ -143,8 +143,8 @@ def test_token_goes_to_distinct_experts(ranks: int, top_k: int, skew: float) -> 
     top_k = min(top_k, ranks)
     tokens = draw_tokens(ranks, ranks, 50, top_k, skew, np.random.default_rng(1))
     assert tokens.max() <= 50
-    everybody = draw_tokens(ranks, ranks, 50, ranks, skew, np.random.default_rng(1))
-    assert (everybody == 50).all()
+    all_ranks = draw_tokens(ranks, ranks, 50, ranks, skew, np.random.default_rng(1))
+    assert (all_ranks == 50).all()
 
 
 @pytest.mark.parametrize("top_k", [1, 2, 3])

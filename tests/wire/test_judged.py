@@ -45,9 +45,9 @@ def captured(folder: Path, *settings: str) -> dict[str, Path]:
 def test_every_captured_byte_is_valid(settings: tuple[str, ...], tmp_path: Path) -> None:
     """CRCs, lengths, PSNs and credits at every switch port; and tshark finds no error."""
     captures = captured(tmp_path, *settings)
-    books = {port: judge(path, LANES) for port, path in captures.items()}
-    assert {port: own.wrong[:3] for port, own in books.items() if own.wrong} == {}
-    assert sum(own.seen["packets"] for own in books.values()) > 500
+    accounts = {port: judge(path, LANES) for port, path in captures.items()}
+    assert {port: own.wrong[:3] for port, own in accounts.items() if own.wrong} == {}
+    assert sum(own.seen["packets"] for own in accounts.values()) > 500
     for path in (captures["leaf1:h1"], captures["spine1:leaf2"]):
         command = [
             "tshark",

@@ -397,7 +397,7 @@ def test_set_fault_begins_now_and_is_listed_with_its_state() -> None:
 PACKET_BYTES = 1026
 
 
-class StandIn:
+class RemoteHost:
     """A host in another process: its port sends packets as far as it has credit."""
 
     def __init__(self, fabric: Fabric, own: Port, packet: bytes) -> None:
@@ -406,7 +406,7 @@ class StandIn:
         self._blocks = -(-len(packet) // 64)
         self._fccl: int | None = None
 
-    def take(self, update: bytes) -> None:
+    def take_limit(self, update: bytes) -> None:
         """Takes the credit limit from a flow-control packet of the switch."""
         self._fccl = int.from_bytes(update[2:4]) & 0xFFF
 
@@ -416,9 +416,9 @@ class StandIn:
         while self._fccl is not None and (self._fccl - self._after(1)) % 4096 <= 2048:
             assert self._fabric.inject(self._own, FrameKind.IB, self._packet)
             self.packets += 1
-        self.tell(self._after(0), 0)
+        self.send_update(self._after(0), 0)
 
-    def tell(self, fctbs: int, fccl: int) -> None:
+    def send_update(self, fctbs: int, fccl: int) -> None:
         """Sends a flow-control packet for VL 0."""
         update = (fctbs % 4096).to_bytes(2) + (fccl % 4096).to_bytes(2)
         assert self._fabric.inject(self._own, FrameKind.IB_LINK, update + lpcrc(update))
@@ -427,7 +427,7 @@ class StandIn:
         return (self.packets + packets) * self._blocks
 
 
-class Between:
+class RemoteFlow:
     """h2 sends to h1 through a switch in another process; h1 grants credit at random."""
 
     def __init__(self, *settings: str, ahead: int = 0) -> None:
@@ -442,22 +442,22 @@ class Between:
             fabric.connect()
             fabric.capture([topology.peer[h2]])
             fabric.start()
-            sender, receiver = StandIn(fabric, h2, packet), StandIn(fabric, h1, packet)
-            rng, given = random.Random(spec.seed), ahead
+            sender, receiver = RemoteHost(fabric, h2, packet), RemoteHost(fabric, h1, packet)
+            rng, granted = random.Random(spec.seed), ahead
             left = []
             for step in range(600):
                 lib.fabric_run(fabric.core, (step + 1) * 1_000_000)
                 for update in updates_from_switch(fabric):
-                    sender.take(update)
+                    sender.take_limit(update)
                 if step < 500:
                     sender.send()
                 self.into, self.out = (fabric.counters(topology.peer[port]) for port in (h2, h1))
-                self.doubled = fabric.faults[0].record().hits
-                left.append(given - sum(self.out["tx_packets"]) - self.doubled)
-                given += rng.choice([0, 0, 0, 1, 2, 3]) if step < 500 else 2
-                receiver.tell(0, given * -(-PACKET_BYTES // 64))
+                self.duplicated = fabric.faults[0].record().hits
+                left.append(granted - sum(self.out["tx_packets"]) - self.duplicated)
+                granted += rng.choice([0, 0, 0, 1, 2, 3]) if step < 500 else 2
+                receiver.send_update(0, granted * -(-PACKET_BYTES // 64))
             self.sent = sender.packets
-            self.least_left = min(left)
+            self.least_credit = min(left)
             """The least number of packets that h1's credit still allowed at any time, copies
             included."""
 
@@ -471,10 +471,10 @@ def test_duplicates_from_another_process_fit_the_buffer(buffer_kib: int) -> None
     packets as were sent and duplicated.
     """
     fault = faults("duplication: {cable: 'h2:s1', direction: out, every: 3}")
-    seen = Between(fault, f"switches.credits.buffer={buffer_kib}KiB")
+    seen = RemoteFlow(fault, f"switches.credits.buffer={buffer_kib}KiB")
     assert sum(seen.into["rx_credit_violations"]) == 0
-    assert seen.doubled > seen.sent / 6
-    assert sum(seen.out["tx_packets"]) == seen.sent + seen.doubled
+    assert seen.duplicated > seen.sent / 6
+    assert sum(seen.out["tx_packets"]) == seen.sent + seen.duplicated
 
 
 @pytest.mark.parametrize("holds", ["delay: {by: 3us, ", "reordering: {by: 3us, every: 2, "])
@@ -484,16 +484,16 @@ def test_duplicates_queue_behind_held_packets(holds: str, began_us: int) -> None
     cable = "cable: 'h2:s1', direction: out"
     double = f"at: 1us, duplication: {{{cable}, every: 3}}"
     hold = f"at: {began_us}us, {holds}{cable}}}"
-    seen = Between(faults(double, hold), "switches.credits.buffer=20KiB")
-    assert seen.doubled > 10
+    seen = RemoteFlow(faults(double, hold), "switches.credits.buffer=20KiB")
+    assert seen.duplicated > 10
     assert sum(seen.into["rx_credit_violations"]) == 0
 
 
 def test_duplicates_to_another_process_need_credit() -> None:
     """The credit that h1 granted covers all packets that reach it, duplicates included."""
-    seen = Between(faults("duplication: {cable: 's1:h1', direction: out, every: 2}"), ahead=40)
-    assert seen.doubled > 10
-    assert seen.least_left == 0
+    seen = RemoteFlow(faults("duplication: {cable: 's1:h1', direction: out, every: 2}"), ahead=40)
+    assert seen.duplicated > 10
+    assert seen.least_credit == 0
     assert sum(seen.out["tx_packets"]) == seen.sent
 
 

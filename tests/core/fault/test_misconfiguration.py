@@ -296,7 +296,7 @@ THREE = (
     ONE_SWITCH + "traffic: [{name: three, pattern: incast, from: h2-h4, to: h1, op: write, "
     "size: 4MB}]\n"
 )
-HEARS = ("switches.ecn={kmin: 5KB, kmax: 200KB}", "switches.buffer=16MB")
+MARKING = ("switches.ecn={kmin: 5KB, kmax: 200KB}", "switches.buffer=16MB")
 
 
 @pytest.mark.parametrize("cc", ["dcqcn", "dcqcn-nvidia", "cct"])
@@ -304,18 +304,18 @@ def test_senders_that_ignore_cnps_return_to_line_rate(cc: str) -> None:
     """Until the fault ends. Two of three senders ignore CNPs, so the queue grows."""
     window = "at: 200us, for: 50us, ignored-cnps"
     both = faults(f"{window}: {{host: h2}}", f"{window}: {{host: h3}}")
-    settings = (*HEARS, f"hosts.nic.cc={cc}", both)
+    settings = (*MARKING, f"hosts.nic.cc={cc}", both)
     times = [150, 201, 249, 300, 350]
     line = 48_000 / PACKET_NS
 
     def sent(run: VirtualFabric) -> int:
         return sum(outcome_so_far(run).ports["s1:h2"]["rx_packets"])
 
-    def heard(run: VirtualFabric) -> int:
+    def cnps_handled(run: VirtualFabric) -> int:
         return outcome_so_far(run).hosts["h2"]["rp_cnp_handled"]
 
     rates = in_windows(THREE, times, sent, *settings)
-    cnps = in_windows(THREE, times, heard, *settings)
+    cnps = in_windows(THREE, times, cnps_handled, *settings)
     assert rates[1] < 0.8 * line
     assert rates[2] == pytest.approx(line, abs=1)
     assert rates[4] < 0.8 * line

@@ -94,7 +94,7 @@ def fabrics(draw: st.DrawFn, size: int = 0) -> Yaml:
     topology, mtu = draw(topologies), draw(st.sampled_from([1024, 2048, 4096]))
     spec: Yaml = {"name": "drawn", "fabric": "ib", "topology": topology, "subnet": draw(subnets())}
     graph = Spec.model_validate(spec).topology.build()
-    names = st.sampled_from(list(graph.switch)[1:])  # one is as is said for all
+    names = st.sampled_from(list(graph.switch)[1:])  # the first switch keeps the common settings
     own = draw(st.dictionaries(names, credits(mtu), max_size=2))
     nodes = {name: {"credits": lanes} for name, lanes in own.items()}
     spec["switches"] = {"credits": draw(credits(mtu)), "nodes": nodes}
