@@ -28,7 +28,7 @@ def test_a_comparison_explains_how_controls_start() -> None:
     (sentence,) = how_each_starts(runs)
     assert sentence == (
         "How flows begin: dcqcn (roce-dcqcn) starts at line rate; dctcp and swift start with a"
-        " window of one BDP, which is what the path holds; dctcp (tcp-like) starts with a window"
+        " window of one BDP of the path; dctcp (tcp-like) starts with a window"
         " of 10 packets."
     )
     assert sentence in findings(runs)

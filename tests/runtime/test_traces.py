@@ -71,7 +71,7 @@ def test_changed_trace_is_read_again(spec_file: Path) -> None:
 
 def test_trace_needs_as_many_hosts_as_ranks(spec_file: Path) -> None:
     """Named or from a group; the error gives the line."""
-    with pytest.raises(SpecError, match=r"relay\.emu\.yml:3:.*the trace has 3 ranks, and among"):
+    with pytest.raises(SpecError, match=r"relay\.emu\.yml:3:.*the trace has 3 ranks, but among"):
         load_spec(spec_file, ["topology.hosts_per_leaf=4"])
 
 
@@ -172,5 +172,5 @@ def test_gpu_speed_gives_operations_a_duration(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["tflops=400", "algorithm=tree", "chunk=64KB", "channels=2"])
 def test_chakra_keys_are_refused_for_goal(key: str, spec_file: Path) -> None:
     name = key.partition("=")[0]
-    with pytest.raises(SpecError, match=rf"{name} is for Chakra's traces, and means nothing"):
+    with pytest.raises(SpecError, match=rf"{name} is for Chakra's traces, and has no effect"):
         load_spec(spec_file, [f"traffic.0.{key}"])
