@@ -1,7 +1,7 @@
-"""The real clock: one process' part of a fabric, driven on AF_PACKET sockets.
+"""The real clock: the part of a fabric in one process, with AF_PACKET sockets.
 
 The C driver (af_packet_driver.c) does everything between two calls of `run`; Python opens
-the sockets, hands them over, and reads the timing afterwards.
+the sockets, passes them to the driver, and reads the timing afterwards.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SOCKET_BUFFER_BYTES = 1 << 27
 
 
 class Outcome(IntEnum):
-    """Why `AfPacketDriver.run` came back."""
+    """Why `AfPacketDriver.run` returned."""
 
     WOKEN = lib.DRIVER_WOKEN
     FINISHED = lib.DRIVER_FINISHED
@@ -45,8 +45,8 @@ class Outcome(IntEnum):
 def packet_socket(interface: str | None = None) -> socket.socket:
     """An AF_PACKET socket in the calling thread's network namespace.
 
-    It sees every frame that comes in by `interface`, or by any where that is
-    None, and none that it sends itself.
+    It receives every frame that arrives at `interface`, or at any interface if that is None, and
+    no frame that it sends itself.
     """
     everything = 0 if interface else socket.htons(_ETH_P_ALL)
     opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, everything)
@@ -62,7 +62,7 @@ def packet_socket(interface: str | None = None) -> socket.socket:
 
 
 def _enlarge(opened: socket.socket, by_force: int, within_limits: int) -> None:
-    """Enlarges a buffer beyond the machine's limit as root, or up to the limit."""
+    """Enlarges a buffer: as root beyond the machine's limit, otherwise up to the limit."""
     try:
         opened.setsockopt(socket.SOL_SOCKET, by_force, _SOCKET_BUFFER_BYTES)
     except PermissionError:
@@ -98,10 +98,10 @@ class AfPacketDriver:
             os.close(device)
 
     def add_socket(self, opened: socket.socket, *, ring_frames: int = 0) -> int:
-        """Hands a socket over to the driver; returns its channel.
+        """Adds a socket, which the driver then owns; returns its channel.
 
-        With `ring_frames` frames come in by a ring with room for so many, and
-        cost less; it takes 4.5 KB for each.
+        With `ring_frames` it receives through a ring of so many frames, which costs less time, and
+        4.5 KB of memory for each frame.
         """
         self._sockets.append(opened)
         channel = int(lib.driver_add_channel(self._core, opened.fileno(), ring_frames))
@@ -115,18 +115,18 @@ class AfPacketDriver:
         _check(lib.driver_attach_end(self._core, channel, ifindex, index, paced))
 
     def add_tun(self, opened: int, interface: Any) -> None:
-        """The packets of an IP interface (a `struct ipoib *`) come and go by this TUN device."""
+        """Connects an IP interface (a `struct ipoib *`) with this TUN device."""
         self._devices.append(opened)
         _check(lib.driver_add_tun(self._core, opened, interface))
 
     def attach_datapath(self, channel: int, ifindex: int, port: Port) -> None:
-        """The switch port hands its packets over for forwarding by this interface."""
+        """Makes the switch port hand its packets over for forwarding through this interface."""
         switch = self._fabric.switches[port.node]
         _check(lib.driver_attach_datapath(self._core, channel, ifindex, switch, port.number))
 
     def share_marker(self, board: int, curves: int) -> None:
-        """Keeps every queue's depth on the map behind the descriptor `board`; those by which eBPF
-        marks are on the one behind `curves`, for faults to change."""
+        """Shares two eBPF maps with the marker, by their descriptors: in `board` the driver posts
+        the depth of every queue; in `curves` faults change the marking curves."""
         self._marker = [
             self._map_rows(board, 8 * 4),
             self._map_rows(curves, lib.driver_curves_bytes()),
@@ -138,13 +138,13 @@ class AfPacketDriver:
         )
 
     def _map_rows(self, opened: int, row_bytes: int) -> mmap.mmap:
-        """A row for each port of the switches, which come first in the fabric."""
+        """Maps a row for each port of the switches, which come first in the fabric."""
         topology = self._fabric.topology
         size = row_bytes * sum(len(topology.ports[switch.name]) for switch in topology.switches)
         return mmap.mmap(opened, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
 
     def queue_outside(self) -> None:
-        """Queues stand where frames are forwarded. Told before anything is attached."""
+        """Declares that queues form in the external datapath. Call it before any attach method."""
         lib.driver_queue_outside(self._core)
 
     def finish_on(self, flag: Any) -> None:
@@ -152,7 +152,8 @@ class AfPacketDriver:
         lib.driver_set_finished(self._core, flag)
 
     def run(self, start_ns: int, *, seconds: float) -> Outcome:
-        """Emulates for so many wall-clock seconds; emulated time 0 is at `start_ns`, monotonic."""
+        """Runs for `seconds` of wall-clock time. Emulated time 0 is at `start_ns` of the monotonic
+        clock."""
         until_ns = time.monotonic_ns() + int(seconds * 1e9)
         outcome = lib.driver_run(self._core, start_ns, until_ns)
         if outcome < 0:
@@ -162,7 +163,7 @@ class AfPacketDriver:
         return Outcome(outcome)
 
     def timing(self) -> Timing:
-        """How late frames were up to now."""
+        """How late frames have been so far, and how many were lost."""
         lost = self._lost()
         return Timing(
             late_sent=self._histogram(0),
@@ -176,7 +177,7 @@ class AfPacketDriver:
         )
 
     def _lost(self) -> dict[str, int]:
-        """Frames, by one of LOSSES."""
+        """The number of lost frames for each of LOSSES."""
         frames = np.zeros(len(LOSSES), np.uint64)
         lib.driver_lost(self._core, ffi.from_buffer("uint64_t[]", frames))
         return dict(zip(LOSSES, frames.tolist(), strict=True))

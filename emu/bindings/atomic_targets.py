@@ -1,9 +1,9 @@
-"""What some operations need at the host they go to, beside memory for their bytes.
+"""What some operations need at their target host, besides memory for their bytes.
 
-- A flow of atomics has a word there, which begins at 0. Its operation i finds i
-  and leaves i + 1, by adding 1 or by swapping i for i + 1; so each was executed
-  once, and in order, when each has fetched its own number.
-- A SEND with invalidate ends the use of a key: each of one of its own.
+- A flow of atomics has a word there, which is 0 at first. Operation i changes it from i to i + 1,
+  by adding 1 or by swapping. If each operation has fetched its own number, each was executed once
+  and in order.
+- Each SEND with invalidate invalidates a key of its own.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _WORD_ACCESS = lib.ACCESS_LOCAL_WRITE | lib.ACCESS_REMOTE_ATOMIC
 
 
 NicOf = Callable[[Flow, str], Any]
-"""The NIC that a flow leaves or reaches a host by."""
+"""The NIC of a flow at a host."""
 
 
 class AtomicTargets:
-    """Words and keys of a workload."""
+    """The words and keys of a workload."""
 
     def __init__(self, graph: OperationGraph) -> None:
         self._atomics = [flow for flow in graph.flows if flow.verb.is_atomic]
@@ -48,7 +48,7 @@ class AtomicTargets:
         return (host in self._words) + sum(len(flow.operations) for flow in to_host)
 
     def fill(self, table: NDArray[np.void], nic_of: NicOf, *, elided: bool) -> None:
-        """Registers all of them, and writes them into the table of operations."""
+        """Registers all words and keys, and writes them into the table of operations."""
         ends = {nic_of(flow, flow.dst): flow.dst for flow in self._atomics}
         keys = {nic: self._register(nic, host, elided) for nic, host in ends.items()}
         for flow in self._atomics:
@@ -62,7 +62,7 @@ class AtomicTargets:
             rows["immediate"] = [_region(nic_of(flow, flow.dst), 0, 0, 0, ffi.NULL) for _ in rows]
 
     def counted(self, flow: Flow, fetched: NDArray[np.uint64]) -> bool:
-        """Whether the flow's operations, which fetched these values in order, were done once."""
+        """Whether each operation of the flow was executed once, given the values it fetched."""
         count = len(flow.operations)
         final = self._words[flow.dst][self._place[flow.name]]
         return int(final) == count and np.array_equal(fetched, np.arange(count, dtype=np.uint64))
@@ -79,5 +79,5 @@ def _rows(table: NDArray[np.void], flow: Flow) -> NDArray[np.void]:
 
 
 def _region(nic: Any, va: int, length: int, access: int, bytes_: Any) -> int:
-    """Its key."""
+    """Registers a region; returns its key."""
     return int(have(lib.nic_add_region(nic, 0, va, length, access, bytes_), "a memory region"))

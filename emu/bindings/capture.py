@@ -23,7 +23,7 @@ def captured_ports(spec: Spec, topology: Topology) -> Sequence[Port]:
 
 
 class CaptureFile:
-    """The raw records of one process, kept in a file until the run is over."""
+    """The raw records of one process, in a file until the end of the run."""
 
     def __init__(self, fabric: Fabric, path: Path) -> None:
         self._fabric = fabric
@@ -36,7 +36,7 @@ class CaptureFile:
 
     @contextmanager
     def draining(self, every_seconds: float) -> Iterator[None]:
-        """Drains again and again beside the body, in a thread of its own."""
+        """Drains periodically while the body runs, in another thread."""
         over = threading.Event()
 
         def work() -> None:
@@ -52,7 +52,7 @@ class CaptureFile:
             thread.join()
 
     def convert(self, out: Path) -> dict[str, Path]:
-        """Ends the capture; returns port name -> file in `out`. Raises EmuError."""
+        """Ends the capture. Returns port name -> file in `out`. Raises EmuError."""
         self.drain()
         self._file.close()
         topology, index = self._fabric.topology, self._fabric.index

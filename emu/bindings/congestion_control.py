@@ -1,4 +1,4 @@
-"""A spec's congestion control -> the configuration of the C core."""
+"""Translates the congestion control of a spec into the configuration of the C core."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _BECN = {"none": lib.BECN_NONE, "cnp": lib.BECN_IN_CNP, "ack": lib.BECN_IN_ACK}
 def set_congestion_control(
     config: Any, nic: Nic, peer: Nic, priority: int, path_packets: Callable[[], int]
 ) -> None:
-    """Fills in a `struct qp_config`: how its NIC sends, and how it answers what `peer` sends.
+    """Fills in a `struct qp_config`: how its NIC sends, and how it answers packets from `peer`.
 
-    `path_packets`: how many packets the path holds, for controls whose start depends on it.
+    `path_packets` returns how many packets the path holds, for controls that depend on it.
     """
     own, answered = (cc if nic.control(cc).is_on(priority) else "none" for cc in (nic.cc, peer.cc))
     control = nic.control(own)
@@ -49,7 +49,7 @@ def core_recoveries() -> frozenset[str]:
 
 
 class _CoreConfig:
-    """A `struct cc_config` and all it points at."""
+    """A `struct cc_config` and the memory that it points to."""
 
     def __init__(self, cc: str, control: Control) -> None:
         given = control.parameters()
@@ -90,7 +90,7 @@ def _check(cc: str, given: Mapping[str, float]) -> None:
 
 @cache
 def _core_config(cc: str, control: Control) -> _CoreConfig:
-    """The same for all queue pairs; in the core's memory, where it stays."""
+    """One configuration for all queue pairs. The cache keeps it alive, as C points to its table."""
     return _CoreConfig(cc, control)
 
 

@@ -1,13 +1,13 @@
-"""A topology in the C core: switches, cables, and the ends that lead elsewhere.
+"""A topology in the C core: switches, cables, and cable ends to other processes.
 
-The same code builds all three sizes of it:
+The same code builds three subsets of it:
 
-    Members.ALL        everything, for the virtual clock
-    Members.SWITCHES   the shim of a live lab: hosts are cable ends outside
-    Members.HOSTS      the NICs of a live lab: the leaves' ports are outside
+    NodeSubset.ALL        all nodes, for the virtual clock
+    NodeSubset.SWITCHES   the shim of a live lab: hosts are in another process
+    NodeSubset.HOSTS      the NICs of a live lab: leaves are in another process
 
-Ports have the same index in all of them: switches first, then hosts, as the
-topology lists them.
+Ports have the same index in all of them: switches first, then hosts, in the order of the
+topology.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ CAPTURE_RING_BYTES = 1 << 25
 SAMPLE_INTERVAL_PS = 500_000
 SAMPLE_CELLS = 1 << 22
 WANTED_CELLS = 1 << 24
-"""Where the spec says how often to sample."""
+"""Used instead of SAMPLE_CELLS if the spec sets the sampling interval."""
 
 DEADLOCK_INTERVAL_PS = 100_000_000
-"""How often the fabric looks for deadlocks, which do not go away by themselves."""
+"""The interval of the search for deadlocks. They never end by themselves, so it may be long."""
 
 _FRAMES_AT_HAND = 32
-"""A port's share of the frames that have memory before a live run begins: a queue of 128 KB."""
+"""Frames for each port whose memory is touched before a live run: a queue of 128 KB."""
 
 _WATCHDOG_ACTIONS = {
     "drop": lib.WATCHDOG_DROP,
@@ -77,7 +77,7 @@ _WATCHDOG_ACTIONS = {
 
 
 class FrameKind(IntEnum):
-    """What a frame's bytes are; see frame.h."""
+    """The format of a frame; see frame.h."""
 
     ETHERNET = lib.FRAME_ETHERNET
     IB = lib.FRAME_IB
@@ -93,8 +93,8 @@ class NodeSubset(Enum):
 
 
 class ClassMaps(NamedTuple):
-    """Classes as the core takes them: of each DSCP and PCP its priority, of each priority its
-    queue."""
+    """Traffic classes in the core's format: the priority of each DSCP and PCP, and the queue of
+    each priority."""
 
     trusts_pcp: bool
     untagged: int
@@ -157,7 +157,7 @@ class Fabric:
 
     @property
     def core(self) -> Any:
-        """The core's `struct fabric *`. Raises UsageError when it is gone."""
+        """The core's `struct fabric *`. Raises UsageError when it has been freed."""
         if self._core == ffi.NULL:
             raise gone()
         return self._core
@@ -179,7 +179,7 @@ class Fabric:
     # ---- building ----------------------------------------------------------
 
     def class_maps(self, classes: Classes) -> ClassMaps:
-        """Worked out once for all ports and NICs that share them."""
+        """The class maps, computed once for all ports and NICs that share them."""
         if id(classes) not in self._maps:
             self._maps[id(classes)] = _class_maps(classes)
         return self._maps[id(classes)]
@@ -196,7 +196,8 @@ class Fabric:
         return nic
 
     def connect(self) -> None:
-        """Lays all cables whose two ends are here, with their faults. NICs must be there."""
+        """Connects all cables with both ends in this process, and adds their faults. All NICs must
+        have been added."""
         here = self._ports_here()
         for cable in self.topology.cables:
             if cable.a in here and cable.b in here:
@@ -210,7 +211,7 @@ class Fabric:
         self.faults = self._add_faults(self.spec)
 
     def set_fault(self, fault: Fault) -> None:
-        """Begins a fault now, if its place is in this process. The fabric must be connected."""
+        """Starts a fault now, if it belongs to this process. The fabric must be connected."""
         self.add_faults((fault.model_copy(update={"at_ps": lib.fabric_now(self.core)}),))
 
     def add_faults(self, faults: tuple[Fault, ...]) -> None:
@@ -302,7 +303,7 @@ class Fabric:
             _have_memory(lib.fabric_watch_deadlocks(self.core, DEADLOCK_INTERVAL_PS))
         lib.fabric_start(self.core)
 
-    # ---- looking in --------------------------------------------------------
+    # ---- inspection --------------------------------------------------------
 
     @property
     def now_ns(self) -> int:
@@ -318,31 +319,31 @@ class Fabric:
         return self._counters_at({name[port]: self.index[port] for port in ports})
 
     def _counters_at(self, indices: Mapping[str, int]) -> CounterTable:
-        """Of ports that are given by name, with their indices."""
+        """The counters of ports, given as name -> index."""
         cells = np.empty((len(indices), sum(PORT.cells.values())), np.int64)
         self._read_counters(cells, indices.values())
         return CounterTable(tuple(indices), PORT.cells, cells)
 
     def _read_counters(self, cells: NDArray[np.int64], indices: Iterable[int]) -> None:
-        """Into the first cells of each row."""
+        """Reads counters into the first cells of each row."""
         for row, index in zip(cells, indices, strict=True):
             lib.fabric_counters(self.core, index, ffi.from_buffer("int64_t[]", row))
 
     def waited_ns(self, ports: Iterable[Port]) -> NDArray[np.int64]:
-        """How long the lanes of each port, together, had packets and no credit."""
+        """For each port, the total time for which lanes had packets and no credit."""
         waited_ps: NDArray[np.int64] = self.counter_table(ports).counter("xmit_wait").sum(axis=1)
         return waited_ps // 1000
 
     def queued(self, port: Port, queue: int) -> int:
-        """Bytes in one of a switch port's queues, now."""
+        """The bytes that are now in a queue of a switch port."""
         return int(lib.fabric_queued(self.core, self.index[port], queue))
 
     def held(self, port: Port, priority: int) -> int:
-        """Bytes in the buffer that came in by a port on a priority or lane, now."""
+        """The bytes that are now in the ingress buffer of a port, for a priority or lane."""
         return int(lib.fabric_held(self.core, self.index[port], priority))
 
     def paused(self, port: Port, priority: int) -> bool:
-        """Whether a port may not send on a priority, now."""
+        """Whether a priority of a port is paused now."""
         return bool(lib.fabric_paused(self.core, self.index[port], priority))
 
     def observe(self) -> Observation:
@@ -370,7 +371,7 @@ class Fabric:
         return tuple(map(self._deadlock, range(lib.fabric_deadlocks(self.core))))
 
     def post_counters(self, cells: Any, ports: Iterable[Port]) -> None:
-        """Copies the counters of ports into a table, a row each, from the row's first cell on."""
+        """Copies the counters of each port into the first cells of its row."""
         self._read_counters(cells, map(self.index.__getitem__, ports))
 
     def _deadlock(self, which: int) -> Deadlock:
@@ -388,7 +389,7 @@ class Fabric:
         table, order = self._sampled(1 + width)
         by_port = table[:, 1 : 1 + width].reshape(len(table), len(ports), lib.GAUGES)
         quantities = np.empty((lib.GAUGES, len(order), len(ports)), np.int64)
-        for row, place in enumerate(order):  # row by row, which stay in the processor's cache
+        for row, place in enumerate(order):  # one row at a time fits into the cache
             quantities[:, row] = by_port[place].T
         queue, held, tx, paused, wait = quantities
         for times in (paused, wait):
@@ -405,8 +406,8 @@ class Fabric:
         )
 
     def _sampled(self, least_columns: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-        """The core's own table of samples, which has no row before `sample`, and its rows in order
-        of time."""
+        """The core's table of samples, and the positions of its rows in order of time. The table is
+        empty unless `sample` was called."""
         values, places = ffi.new("int64_t **"), ffi.new("uint32_t **")
         columns = ffi.new("uint32_t *")
         lib.fabric_samples(self.core, values, places, columns)
@@ -420,17 +421,17 @@ class Fabric:
 
     @property
     def captures_missed(self) -> int:
-        """Frames so far that found no room in the memory for captures."""
+        """Frames so far for which the capture memory had no room."""
         return int(lib.fabric_captures_missed(self.core))
 
     def captures_missed_at(self, index: int) -> int:
-        """The same, of the port with this index."""
+        """The same for the port with this index."""
         return int(lib.fabric_captures_missed_at(self.core, index))
 
     def captured(self) -> bytes:
         """Capture records since the last call (layout: tap.h).
 
-        Any thread may call it, one at a time.
+        Any thread may call it, but only one at a time.
         """
         pieces = []
         start = ffi.new("uint8_t **")
@@ -440,7 +441,7 @@ class Fabric:
         return b"".join(pieces)
 
     def view(self, port: Port) -> PortView:
-        """A port as it is now."""
+        """The present state of a port."""
         classes = range(lib.CLASSES if self.infiniband else lib.PRIORITIES)
 
         def per_class(look: Any) -> tuple[Any, ...]:
@@ -454,13 +455,13 @@ class Fabric:
         )
 
     def inject(self, port: Port, kind: FrameKind, frame: bytes) -> bool:
-        """Puts a frame on the cable at `port`; False when it is too long, or none is free."""
+        """Puts a frame on the cable at `port`. False when it is too long, or no frame is free."""
         return bool(lib.fabric_inject(self.core, self.index[port], kind, frame, len(frame)))
 
     # ---- details -----------------------------------------------------------
 
     def _frames(self) -> tuple[int, int]:
-        """Frames to make room for, up to 256 bytes and larger: more than all buffers can hold."""
+        """How many small (256 bytes) and large frames to allocate: more than all buffers hold."""
         nodes = len(self.topology.nodes)
         if self.infiniband:
             buffers = lane_buffers(self.spec, self.topology)
@@ -472,7 +473,7 @@ class Fabric:
         return 16384 + 2048 * nodes, 4096 + 64 * nodes + buffers // 1024
 
     def _own_ports(self) -> list[Port]:
-        """Ports of the members, in order of index."""
+        """The ports of the nodes in this process, in order of index."""
         hosts = set(self.topology.host)
         return [
             port
@@ -482,12 +483,12 @@ class Fabric:
         ]
 
     def _ports_here(self) -> set[Port]:
-        """Own ports, and the cable ends that stand for the others."""
+        """Own ports, and the cable ends in place of their peers in other processes."""
         own = set(self._own_ports())
         return own | {self.topology.peer[port] for port in own}
 
     def _add_cable_ends(self) -> None:
-        """The ends of hosts' cables whose node is in the other process."""
+        """Adds the ends of hosts' cables whose node is in the other process."""
         if self.members is NodeSubset.ALL:
             return
         for host in self.topology.hosts:
@@ -574,7 +575,7 @@ class Fabric:
                 lib.switch_set_wred(core, port.number, queue, *line, seed)
 
     def _set_pause(self, port: Port, pfc: Pfc | None, response_ps: int | None) -> None:
-        """Which pauses a port obeys and sends: those of the switch on its cable."""
+        """Sets which pauses a port obeys and sends: those of the switch on its cable."""
         is_global = pfc is not None and pfc.frames == "pause"
         index, priorities = self.index[port], _priorities(pfc)
         lib.fabric_set_pause(self.core, index, is_global, priorities, response_ps or 0)
@@ -591,7 +592,7 @@ def _class_maps(classes: Classes) -> ClassMaps:
 
 
 def _priorities(pfc: Pfc | None) -> int:
-    """The lossless priorities, a bit each."""
+    """The lossless priorities, one bit each."""
     return sum(1 << priority for priority in pfc.priorities) if pfc else 0
 
 
@@ -600,7 +601,7 @@ def _mac(port: Port) -> bytes:
 
 
 def gone() -> UsageError:
-    """The core's memory is freed at the end of `with`."""
+    """The error for a fabric whose memory was freed at the end of `with`."""
     return UsageError("this fabric is gone; look at it before the end of its `with` block")
 
 

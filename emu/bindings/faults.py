@@ -1,8 +1,7 @@
-"""A spec's faults in the C core (fault.h), and what they did.
+"""The faults of a spec in the C core (fault.h), and their records.
 
-The part of a fabric that is in this process gets the faults that happen there:
-cables and switches are in the shim, a host's NIC where the hosts are, and a lost
-link is noticed at both of its ends.
+Each process adds the faults of its part of the fabric: the shim those of cables and switches, the
+process of the hosts those of NICs. A lost link is added in both, since both ends notice it.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from topologies.seeds import fault_seed
 
 @dataclass(frozen=True)
 class AddedFault:
-    """A fault of the spec, and the parts of it that the core has: one for each line."""
+    """A fault of the spec, and its parts in the core: one for each line."""
 
     name: str
     fault: Fault
     parts: tuple[Any, ...]
 
     def record(self) -> FaultRecord:
-        """What it did so far."""
+        """The record of its effects so far."""
         counts = [lib.fault_counted(part) for part in self.parts]
         return FaultRecord(
             name=self.name,
@@ -73,12 +72,12 @@ def add_faults(
 
 @dataclass(frozen=True)
 class Places:
-    """Where faults can be in this process."""
+    """The places in this process that can have faults."""
 
     ports: frozenset[Port]
-    """Ports whose cable is emulated here, at one end at least."""
+    """Ports whose cable has at least one end in this process."""
     has_lines: bool
-    """Whether cables, and the switches at them, are emulated here."""
+    """Whether this process emulates cables and switches."""
     has_nics: bool
 
     def of(self, fault: Fault, spec: Spec, topology: Topology) -> list[Port]:
@@ -111,7 +110,7 @@ def _check(kind: str, given: Parameters) -> None:
 
 
 class _CoreConfig:
-    """A `struct fault_config` and all it points at."""
+    """A `struct fault_config` and the memory that it points to."""
 
     def __init__(self, fault: Fault, parameters: Parameters, seed: int) -> None:
         kind = fault.what.core or fault.kind

@@ -1,8 +1,8 @@
-"""The hosts of a fabric at work: NICs, registered memory, queue pairs, and the workload on them.
+"""The hosts of a fabric: NICs, registered memory, queue pairs, and the workload on them.
 
-Every connection of flows is a pair of queue pairs. The C core runs the whole graph of
-operations; Python looks at its records afterwards, and at the memory, where it
-compares every byte. Of elided payloads there are none to compare.
+Every connection of flows is a pair of queue pairs. The C core runs the whole graph of operations.
+Afterwards Python reads the records, and compares every byte in memory, unless payloads are
+elided.
 """
 
 from __future__ import annotations
@@ -66,18 +66,18 @@ FAILURES = {
         *("RETRY_EXC_ERR", "RNR_RETRY_EXC_ERR"),
     )
 }
-"""Statuses of messages that end their queue pair, by their names in libibverbs."""
+"""Statuses of messages that fail their queue pair, with their names in libibverbs."""
 _QKEY = 0x11111111
-"""Of all datagrams of a workload."""
+"""The Q_Key of all datagrams of a workload."""
 _READABLE = lib.ACCESS_REMOTE_READ
 _WRITABLE = lib.ACCESS_LOCAL_WRITE | lib.ACCESS_REMOTE_WRITE
 _BOTH = _READABLE | _WRITABLE
 _REGIONS = (SOURCE_VA, SINK_VA, BUFFERS_VA)
-"""A host's, by where they begin."""
+"""The start addresses of the regions of a host."""
 
 
 class HostNics:
-    """All NICs of a fabric that has its hosts in this process."""
+    """All NICs of a fabric whose hosts are in this process."""
 
     def __init__(
         self,
@@ -88,12 +88,12 @@ class HostNics:
         ip: bool = False,
         starts: int = 0,
     ) -> None:
-        """With `ip` InfiniBand's hosts can exchange IP packets beside. `starts`: how often the same
-        workload was started before; queue pairs go on with the PSNs behind those of all these."""
+        """With `ip`, InfiniBand hosts can exchange IP packets too. `starts`: how often the same
+        workload was started before; queue pairs continue with the PSNs after those starts."""
         self._fabric = fabric
         self._graph = workload
         self._subnet = subnet
-        self._alive: list[Any] = []  # what C keeps pointers to
+        self._alive: list[Any] = []  # memory that C keeps pointers to
         spec, hosts = fabric.spec, fabric.topology.hosts
         self._partitions = {entry.name: entry.partition for entry in spec.traffic}
         self._transports = {entry.name: _TRANSPORTS[transport_of(entry)] for entry in spec.traffic}
@@ -134,7 +134,7 @@ class HostNics:
         self._expected = ProgressEstimate(workload)
 
     def start(self) -> None:
-        """Starts what waits for nothing but its time."""
+        """Starts every operation that depends on no other, at its time."""
         lib.workload_start(self._workload)
 
     def close(self) -> None:
@@ -144,12 +144,12 @@ class HostNics:
 
     @property
     def flow_bytes(self) -> Any:
-        """C pointer to the bytes delivered so far, one count a flow."""
+        """A C pointer to the bytes delivered so far, one count for each flow."""
         return lib.workload_delivered(self._workload)
 
     @property
     def finished_flag(self) -> Any:
-        """C pointer to a flag that says whether every operation is over."""
+        """A C pointer to a flag that is true when every operation is over."""
         return lib.workload_finished(self._workload)
 
     @property
@@ -158,7 +158,7 @@ class HostNics:
         return bool(self.finished_flag[0])
 
     def progress(self, now_ns: int) -> RunProgress:
-        """How far the workload is at the emulated time `now_ns`."""
+        """The progress of the workload at the emulated time `now_ns`."""
         delivered = self._delivered()
         wanted = self._wanted(now_ns, delivered)
         return RunProgress(
@@ -170,13 +170,14 @@ class HostNics:
         )
 
     def _wanted(self, now_ns: int, delivered: Column) -> Column:
-        """What each flow is going to deliver; estimates, where there are any, end with the run."""
+        """The bytes that each flow will deliver: estimates, if operations can be skipped, until the
+        end of the run."""
         if not (self.finished and self._graph.cut_short):
             return self._expected.at(now_ns, delivered)
         return self._expected.in_the_end(self._records()["status"] == lib.STATUS_SKIPPED)
 
     def observe(self, fabric: Observation) -> Observation:
-        """What the fabric has seen, and with it what became of flows and NICs."""
+        """The observation of the fabric, with the records of flows and NICs added."""
         return replace(
             fabric,
             flows=tuple(map(self._flow_record, self.flows)),
@@ -189,17 +190,17 @@ class HostNics:
 
     @cached_property
     def _sender(self) -> dict[str, Any]:
-        """Flow -> its queue pair."""
+        """Flow -> its sending queue pair."""
         return {flow.name: qp for flow, qp in zip(self.flows, self._qps, strict=True)}
 
     def post_counters(self, cells: NDArray[np.int64]) -> None:
-        """Copies all NICs' counters into a table, (hosts, counters)."""
+        """Copies the counters of all NICs into a table of shape (hosts, counters)."""
         for row, nic in zip(cells, self._nics.values(), strict=True):
             lib.nic_counter_cells(nic, ffi.from_buffer("int64_t[]", row))
 
     def post_flows(self, cells: NDArray[np.int64]) -> None:
-        """How far all flows are, into a table: bytes, how many are delivered, and of one whose
-        queue pair has failed the message's status and when, in nanoseconds."""
+        """Writes the progress of all flows into a table: bytes, delivered bytes, and if the queue
+        pair has failed, the status of the message and the time in nanoseconds."""
         cells[:, 0] = self._bytes
         cells[:, 1] = self._delivered()
         cells[:, 2:] = 0
@@ -218,7 +219,7 @@ class HostNics:
         )
 
     def _delivered(self) -> Column:
-        """Bytes so far, of each flow."""
+        """The bytes delivered so far, for each flow."""
         counts = ffi.buffer(self.flow_bytes, 8 * len(self.flows))
         return np.frombuffer(counts, np.int64, len(self.flows))
 
@@ -233,13 +234,13 @@ class HostNics:
     # ---- setting up --------------------------------------------------------
 
     def _add_nic(self, host: Host, qps: int) -> Any:
-        regions = self._regions(host) + 1  # for IP's rings
+        regions = self._regions(host) + 1  # one more for the rings of IP
         config = nic_config(self._fabric, self._subnet, host, max_qps=qps, max_regions=regions)
         config.elides_payload = self._fabric.spec.payload == "elided"
         return self._fabric.add_nic(host, config)
 
     def _add_inside(self, inside: ScaleUpFabric, host: Host, qps: int) -> Any:
-        """The GPU's links inside of its server."""
+        """Adds the NIC of a GPU's links inside its server."""
         config = ffi.new("struct nic_config *")
         config.max_qps, config.max_regions = qps, self._regions(host)
         config.elides_payload = self._fabric.spec.payload == "elided"
@@ -255,11 +256,11 @@ class HostNics:
         return self._fabric.spec.in_one_server(flow.src, flow.dst)
 
     def _nic(self, flow: Flow, host: str) -> Any:
-        """What a flow leaves and reaches its hosts by."""
+        """The NIC of a flow at one of its hosts."""
         return self._inside[host] if self._is_inside(flow) else self._nics[host]
 
     def _lead(self) -> Column:
-        """Bytes that each message finds before it in the sink."""
+        """The bytes before each message in the sink: room for a GRH, for datagrams."""
         transports = [self._transports.get(flow.traffic) for flow in self._graph.flows]
         is_datagram = [transport == lib.TRANSPORT_UD for transport in transports]
         return np.where(is_datagram, lib.GRH_BYTES, 0)[self._graph.flow_of]
@@ -287,7 +288,7 @@ class HostNics:
         return int(have(key, "a memory region"))
 
     def _connect(self, flow: Flow, psns: Random) -> dict[str, Any]:
-        """The queue pairs of a connection, one at each host. The first flow has the settings."""
+        """Makes a connection: a queue pair at each host, with the settings of the first flow."""
         ends = {}
         for host in (flow.src, flow.dst):
             first = psns.getrandbits(24) + self._psns_before.get((flow.connection, host), 0)
@@ -296,7 +297,7 @@ class HostNics:
         return ends
 
     def _psns_taken(self) -> Counter[tuple[str, str]]:
-        """How many PSNs the requests of each requesting queue pair take."""
+        """How many PSNs the requests of each requesting queue pair use."""
         taken: Counter[tuple[str, str]] = Counter()
         for flow in self.flows:
             mtu = min(self._fabric.spec.host(host).nic.mtu for host in (flow.src, flow.dst))
@@ -333,7 +334,7 @@ class HostNics:
         return have(lib.nic_add_qp(self._nic(flow, host), config), "a queue pair")
 
     def _set_subnet(self, config: Any, flow: Flow, host: str) -> None:
-        """What the subnet manager has to say about the way to the other end."""
+        """Sets the attributes of the path to the other end, which the subnet manager determines."""
         if self._subnet is None or self._is_inside(flow):
             return
         policy, far = self._fabric.spec.subnet, flow.dst if host == flow.src else flow.src
@@ -369,7 +370,7 @@ class HostNics:
         return have(workload, "the workload")
 
     def _fill(self, table: NDArray[np.void]) -> None:
-        """Who sends what from where to where, or works."""
+        """Fills in the table of operations: hosts, addresses, keys, times."""
         graph, layout = self._graph, self._layout
         number = {host: place for place, host in enumerate(self._nics)}
 
@@ -403,21 +404,21 @@ class HostNics:
         self._extras.fill(table, self._nic, elided=self._contents is None)
 
     def _keys_at(self, va: NDArray[np.int64], nics: list[Any]) -> NDArray[np.int64]:
-        """The keys of the regions that the operations' addresses are in, each flow at its NIC."""
+        """The key of the region of each operation's address, at the NIC of its flow."""
         keys = np.array([self._keys[nic] for nic in nics], np.int64).reshape(-1, len(_REGIONS))
         region = np.searchsorted(_REGIONS, va, side="right") - 1
         return keys[self._graph.flow_of, region]
 
-    # ---- looking in ----------------------------------------------------------
+    # ---- inspection ----------------------------------------------------------
 
     def queue_pair(self, flow: str) -> QueuePairView:
-        """The sending queue pair of a flow as it is now. Raises KeyError: no such flow."""
+        """The present state of a flow's sending queue pair. Raises KeyError for an unknown flow."""
         qp = self._sender[flow]
         seen = lib.qp_look(qp)
         fields = {name: getattr(seen, name) for name, _ in ffi.typeof(seen).fields}
         return QueuePairView(**fields, rate_bps=lib.qp_rate_bps(qp))
 
-    # ---- looking back --------------------------------------------------------
+    # ---- results --------------------------------------------------------
 
     def _flow_record(self, flow: Flow) -> FlowRecord:
         ids = self._not_skipped(flow)
@@ -455,14 +456,14 @@ class HostNics:
             )
 
     def _failed_messages(self) -> list[int]:
-        """In order of time."""
+        """Failed messages, in order of time."""
         records = self._records()
         failed = np.flatnonzero(np.isin(records["status"], list(FAILURES)))
         order = np.argsort(records["completed_ps"][failed], kind="stable")
         return [int(id) for id in failed[order]]
 
     def _not_skipped(self, flow: Flow) -> Column:
-        """Its operations, but for those whose turn came too late."""
+        """The operations of a flow that were not skipped."""
         own = slice(flow.operations.start, flow.operations.stop)
         begun = self._records()["status"][own] != lib.STATUS_SKIPPED
         return flow.operations.start + np.flatnonzero(begun)
@@ -502,7 +503,7 @@ class HostNics:
         return StepRecord(step.name, start_ns, end_ns, step.work_alone_ns, step.bytes_for)
 
     def _span_ns(self, traffic: str) -> tuple[int | None, int | None]:
-        """When the first of an entry's operations started, and the last was delivered."""
+        """When the first operation of an entry started, and when the last was delivered."""
         records = self._records()
         own = np.concatenate(
             [
@@ -519,13 +520,13 @@ class HostNics:
         )
 
     def _records(self) -> NDArray[np.void]:
-        """What became of every operation so far."""
+        """The records of all operations so far."""
         records = lib.workload_records(self._workload)
         size = len(self._graph.operations) * _RECORD.itemsize
         return np.frombuffer(ffi.buffer(records, size), _RECORD)
 
     def _arrived(self, flow: Flow, ids: Column) -> bool:
-        """Whether all its bytes equal those sent. A flow without bytes is correct."""
+        """Whether all delivered bytes equal the sent ones. A flow without bytes is correct."""
         contents, sizes = self._contents, self._graph.size_bytes
         if contents is not None and flow.verb.is_atomic:
             return self._extras.counted(flow, contents.fetched(flow.operations, flow.src))
@@ -544,7 +545,7 @@ def _pointer(pointer: Any) -> int:
 
 
 def _row_type(struct: str) -> np.dtype[np.void]:
-    """A C struct of numbers and pointers as a numpy type, so that arrays of it are tables."""
+    """The numpy type of a C struct of numbers and pointers; an array of it is a table."""
     fields = ffi.typeof(struct).fields
     return np.dtype(
         {

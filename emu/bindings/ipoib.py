@@ -1,9 +1,9 @@
 """IP over InfiniBand on all hosts of a fabric (RFC 4391, datagram mode).
 
-Every NIC has one more queue pair, for datagrams, and a table of its neighbours: which
-queue pair at which LID an IP address is. On a real subnet ARP over the broadcast group
-fills that table, with hardware addresses of 20 bytes: queue pair and GID. Here it is
-full from the start, as all NICs of a lab are in one process.
+Every NIC has one more queue pair, for datagrams, and a table of neighbours: the LID and the queue
+pair of each IP address. On a real subnet ARP over the broadcast group fills that table, with
+hardware addresses of 20 bytes: queue pair and GID. Here the table is complete from the start,
+since all NICs of a lab are in one process.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from emu.subnet import Subnet
 from topologies.graph import Host
 
 QKEY = 0x0B1B
-"""The Q_Key of IPoIB's broadcast group, as OpenSM's default partition has it."""
+"""The Q_Key of IPoIB's broadcast group in OpenSM's default partition."""
 
 
 class IpInterfaces:
-    """The IP interfaces of some hosts' NICs, each a `struct ipoib *` of the core."""
+    """The IP interfaces of hosts' NICs, each a `struct ipoib *` of the core."""
 
     def __init__(self, spec: Spec, nics: dict[Host, Any], subnet: Subnet) -> None:
-        """`nics` have their cables, and room for a queue pair and a region more."""
+        """Each NIC must have its cable, and room for one more queue pair and region."""
         self._spec = spec
         self._subnet = subnet
         self.of: dict[str, Any] = {host.name: self._new(nic) for host, nic in nics.items()}
@@ -34,7 +34,7 @@ class IpInterfaces:
                 self._introduce(host, other)
 
     def close(self) -> None:
-        """They are used no more."""
+        """Frees the interfaces."""
         for interface in self.of.values():
             lib.ipoib_free(interface)
 

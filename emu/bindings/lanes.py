@@ -1,4 +1,5 @@
-"""Virtual lanes of InfiniBand's ports in the C core, as switches and subnet manager set them."""
+"""The virtual lanes of InfiniBand ports in the C core, with the settings of switches and subnet
+manager."""
 
 from __future__ import annotations
 
@@ -16,13 +17,13 @@ from topologies.graph import Port, Topology
 HOQ_UNIT_PS = 4_096_000
 """HOQLife is this times a power of two."""
 THRESHOLDS = 16
-"""A buffer is divided into so many steps by the threshold of congestion."""
+"""The number of steps of the congestion threshold between an empty and a full buffer."""
 HOQ_LONGEST = 19
-"""A larger power stands for ever."""
+"""A larger power means no limit."""
 
 
 def set_up_lanes(core: Any, index: int, spec: Spec, topology: Topology, port: Port) -> None:
-    """Buffers, SL2VL and VL arbitration of the port with this index. Raises FabricError."""
+    """Sets buffers, SL2VL and VL arbitration of the port with this index. Raises FabricError."""
     vls, credits = lanes_of_link(spec, topology, port), credits_of(spec, topology, port)
     width = topology.cable[port].width
     lib.fabric_set_lanes(core, index, width, vls, credits.buffer_bytes)
@@ -43,19 +44,19 @@ def _set_up_arbitration(core: Any, index: int, subnet: SubnetSpec) -> None:
 
 
 def _entries(weights: Mapping[int, int]) -> list[tuple[int, int]]:
-    """(VL, weight) in the order they were given."""
+    """Pairs of VL and weight, in the order of the spec."""
     return list(weights.items())
 
 
 def set_up_lifetimes(core: Any, number: int, subnet: SubnetSpec, *, to_host: bool) -> None:
-    """How long packets wait for credit at a switch's port of this number."""
+    """Sets how long packets wait for credit at the switch port of this number."""
     power = subnet.leaf_head_of_queue_lifetime if to_host else subnet.head_of_queue_lifetime
     life_ps = 0 if power > HOQ_LONGEST else HOQ_UNIT_PS << power
     lib.switch_set_hoq(core, number, life_ps, subnet.vl_stall_count)
 
 
 def set_up_marks(core: Any, spec: Spec, port: Port, *, to_host: bool) -> None:
-    """When a switch's port marks packets as congested."""
+    """Sets when a switch port marks packets with FECN."""
     switch = spec.switch(port.node)
     if switch.fecn is None:
         return
@@ -70,7 +71,7 @@ def set_up_marks(core: Any, spec: Spec, port: Port, *, to_host: bool) -> None:
 
 
 def set_up_pkeys(core: Any, subnet: SubnetSpec, port: Port, host: str | None) -> None:
-    """Which partitions a switch's port lets through; all of them unless it leads to a host."""
+    """Sets which partitions a switch port lets through: all of them unless it leads to a host."""
     enforce = subnet.part_enforce
     if host is not None and enforce != "off":
         keys = subnet.keys_of(host)

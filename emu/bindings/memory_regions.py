@@ -1,17 +1,16 @@
-"""The hosts' registered memory, and where in it each message comes from and goes to.
+"""The registered memory of the hosts, and the addresses of each message in it.
 
-Every host has three regions. Its messages are read from the source, each from
-another place, so that no two carry the same bytes; what it receives has a place
-of its own in the sink. Messages of a job are read from its buffer and go to the
-buffer, or, to be added to it, to the sink first:
+Every host has three regions. Messages are read from the source, each from another place, so that no
+two carry the same bytes. Each received message has a place of its own in the sink. Messages of a
+job are read from its buffer and go to a buffer, or first to the sink if they are added to a buffer:
 
-    source    random bytes: the longest message it sends, and some more to shift it in
+    source    random bytes: as long as the longest message, and some more to shift it
     sink      | message | message | message |      in order of operations
-    buffers   | a job's | another job's |          float32s
+    buffers   | a job's | another job's |          float32 values
 
-Datagrams have 40 bytes for a GRH before them in the sink.
+In the sink, datagrams have 40 bytes for a GRH before them.
 
-Where payloads are elided both are addresses alone, of the same lengths.
+If payloads are elided, the regions have addresses and lengths but no memory.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ SINK_VA = 0x2000_0000_0000
 BUFFERS_VA = 0x4000_0000_0000
 
 _SHIFT = 64
-"""Bytes between the places from which one operation and the next are read."""
+"""The distance in bytes between the places in the source of successive operations."""
 _SHIFTS = 1024
-"""So many different places."""
+"""The number of different places in the source."""
 
 Bytes = NDArray[np.uint8]
 
@@ -46,22 +45,22 @@ class Layout:
     source_va: Column
     sink_va: Column
     sum_va: Column
-    """What it is added to; 0: nothing."""
+    """The values that the message is added to; 0: none."""
     source_bytes: dict[str, int]
     sink_bytes: dict[str, int]
     buffers_bytes: dict[str, int]
     buffer_at: dict[str, dict[str, int]]
-    """Job -> host -> where its buffer begins among the host's buffers."""
+    """Job -> host -> the offset of its buffer in the host's buffers."""
 
     @property
     def total_bytes(self) -> int:
-        """Of all hosts' regions."""
+        """The size of the regions of all hosts."""
         regions = (self.source_bytes, self.sink_bytes, self.buffers_bytes)
         return sum(sum(region.values()) for region in regions)
 
 
 def lay_out(graph: OperationGraph, hosts: list[str], lead: Column) -> Layout:
-    """Gives every message of the workload its places, with `lead` bytes before it in the sink."""
+    """Assigns addresses to all messages of the workload. `lead`: bytes before each in the sink."""
     number = {host: i for i, host in enumerate(hosts)}
     src = np.array([number[flow.bytes_from] for flow in graph.flows], np.int64)[graph.flow_of]
     dst = np.array([number[flow.bytes_to] for flow in graph.flows], np.int64)[graph.flow_of]
@@ -95,7 +94,8 @@ def lay_out(graph: OperationGraph, hosts: list[str], lead: Column) -> Layout:
 def _lay_out_buffers(
     jobs: tuple[Job, ...], hosts: list[str]
 ) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
-    """Where each job's buffer begins at each of its ranks, and how long all of a host are."""
+    """The offset of each job's buffer at each of its ranks, and the total length of each host's
+    buffers."""
     ends = dict.fromkeys(hosts, 0)
     buffer_at: dict[str, dict[str, int]] = {}
     for job in jobs:
@@ -106,7 +106,7 @@ def _lay_out_buffers(
 
 
 def _running_totals(sizes: Column, group: Column) -> Column:
-    """For each size the sum of those before it in the same group."""
+    """For each size, the sum of the sizes before it in the same group."""
     order = np.argsort(group, kind="stable")
     before = np.cumsum(sizes[order]) - sizes[order]
     in_order = group[order]
@@ -117,7 +117,8 @@ def _running_totals(sizes: Column, group: Column) -> Column:
 
 
 def _check_room(needed: int) -> None:
-    """Memory is only taken when it is written, so the kernel would end a run that has begun."""
+    """Raises HostError if memory is short. Linux allocates memory when it is first written, and
+    would end the run later."""
     free = _free_bytes()
     if needed > free:
         raise HostError(
@@ -128,17 +129,17 @@ def _check_room(needed: int) -> None:
 
 
 def _free_bytes() -> int:
-    """What the kernel could hand out without swapping (proc(5), MemAvailable)."""
+    """The memory that the kernel can provide without swapping (proc(5), MemAvailable)."""
     lines = Path("/proc/meminfo").read_text("ascii").splitlines()
     fields = dict(line.split(":") for line in lines)
     return int(fields["MemAvailable"].removesuffix("kB")) * 1024
 
 
 class Contents:
-    """The bytes in every host's regions."""
+    """The bytes in the regions of all hosts."""
 
     def __init__(self, graph: OperationGraph, layout: Layout, draw: np.random.Generator) -> None:
-        """Raises HostError when this machine has not that much memory."""
+        """Raises HostError when this machine has too little memory."""
         _check_room(layout.total_bytes)
         self._layout = layout
         self.source: dict[str, Bytes] = {
@@ -160,7 +161,7 @@ class Contents:
         return values
 
     def buffer(self, job: Job, rank: str) -> Floats:
-        """The buffer of a rank of a job, as it is now."""
+        """The present buffer of a rank of a job."""
         at = self._layout.buffer_at[job.name][rank]
         return self.buffers[rank][at : at + job.buffer_bytes].view(np.float32)
 

@@ -1,4 +1,4 @@
-"""How NICs and queue pairs are set up: the spec's words as the C core's configs."""
+"""The configuration of NICs and queue pairs: translates settings of a spec for the C core."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from topologies.graph import Host
 from topologies.guids import host_port_guid
 
 MIN_RNR_TIMER = 1
-"""Code of the shortest wait, 10 us."""
+"""The code of the shortest waiting time, 10 us."""
 _RECOVERY = {name: ffi.new("char[]", name.encode()) for name in RECOVERIES}
-"""As C strings, which live as long as this module."""
+"""C strings, which live as long as this module."""
 
 
 def address_of(fabric: Fabric, subnet: Subnet | None, host: str) -> int:
@@ -76,10 +76,10 @@ def qp_config(
     priority: int,
     path_packets: Callable[[], int],
 ) -> Any:
-    """The `struct qp_config` that both NICs' settings make of a queue pair.
+    """The `struct qp_config` of a queue pair, from the settings of both NICs.
 
-    `dscp` is that of its data, which ride on that `priority` where there are priorities.
-    `path_packets`: how many packets its path holds.
+    `dscp` and `priority` are those of its data.
+    `path_packets` returns how many packets its path holds.
     """
     config = ffi.new("struct qp_config *")
     copy_settings(config, settings)
@@ -99,18 +99,18 @@ def qp_config(
 
 
 def set_recovery(config: Any, recovery: Recovery, path_packets: Callable[[], int]) -> None:
-    """Fills in how a queue pair recovers from losses. Both of its ends need the same scheme.
+    """Sets the loss recovery of a queue pair. Both ends need the same scheme.
 
-    `path_packets`: how many packets the path holds, for schemes that limit the window.
+    `path_packets` returns how many packets the path holds, for schemes that limit the window.
     """
     config.recovery = _RECOVERY[recovery.name]
     if recovery.limits_window and not config.window:
         config.window = path_packets()
-        config.ack_every = 1  # so tight a window cannot wait for an ACK of several packets
+        config.ack_every = 1  # with such a small window an ACK cannot wait for several packets
 
 
 def have(made: Any, what: str) -> Any:
-    """What the core made. Raises FabricError when it could not."""
+    """Returns `made`. Raises FabricError if the core could not make it."""
     if not made:
         raise FabricError(f"the NICs could not make room for {what}; make the workload smaller")
     return made

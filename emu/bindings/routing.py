@@ -1,5 +1,5 @@
-"""Where a switch of the core sends packets: its routes, now and after links were lost or came
-back, and how it chooses among several."""
+"""The routes of a switch in the core, from the start and after link changes, and its choice among
+several next hops."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS = {
 
 
 def set_choice(core: Any, spec: Spec, switch: Switch, changes: Sequence[Rerouting]) -> None:
-    """How the switch, whose routes change like that, chooses among next hops."""
+    """Sets how the switch, which will have these changes of routes, chooses among next hops."""
     routing = spec.switch(switch.name).routing
     seed = ecmp_seed(routing.seed_of(spec.seed), switch)
     hints = is_hinted(spec, switch.name, changes)
@@ -50,7 +50,7 @@ class IpRoutes:
         switch: Switch,
         changes: Sequence[Rerouting],
     ) -> None:
-        """`core` is a switch that forwards nothing yet; `changes` are those known beforehand."""
+        """`core` is a switch without routes; `changes` are the changes known in advance."""
         self._core = core
         self._topology = topology
         self._routing = spec.switch(switch.name).routing
@@ -63,7 +63,7 @@ class IpRoutes:
             _have_memory(lib.switch_pin_flow(core, *ends, pin.udp_source, pin.port.number))
 
     def _add_routes(self, switch: str) -> None:
-        """Hosts with the same next hops, which are most, are handed over together."""
+        """Adds the routes. Most hosts share their next hops with others and are added together."""
         topology = self._topology
         groups: dict[tuple[Port, ...], list[str]] = {}
         for leaf, hosts in topology.leaves.items():
@@ -76,8 +76,8 @@ class IpRoutes:
             _have_memory(lib.switch_add_routes(self._core, to, len(to), by, len(by)))
 
     def follow(self, changes: Mapping[str, Sequence[int]], cause_ps: int, now_ps: int) -> int:
-        """Takes changes of routes in while the switch forwards: host -> port numbers, the answer to
-        links that changed at `cause_ps`. When they are in force, in picoseconds."""
+        """Changes routes (host -> port numbers) in a running switch, because links changed at
+        `cause_ps`. Returns when they are in force, in picoseconds."""
         at_ps = max(cause_ps + self._routing.convergence_ps, now_ps)
         self._change(at_ps, changes)
         lib.switch_routes_added(self._core)
@@ -88,21 +88,21 @@ class IpRoutes:
         _add_later(self._core, at_ps, numbers)
 
     def _address(self, host: str) -> int:
-        """The low half of the host's address, by which the core knows it."""
+        """The low 16 bits of the host's address, which identify it in the core."""
         return self._topology.addresses[host]
 
 
 class LidRoutes:
-    """An InfiniBand switch's LFT, and, for packets that may take any shortest path, all of them.
+    """The LFT of an InfiniBand switch, and all shortest paths, for packets that may take any.
 
-    The subnet manager's later tables are in force `convergence` after their cause, or at
-    once where they come later than that.
+    Later tables of the subnet manager are in force `convergence` after their cause, or at once if
+    they arrive later than that.
     """
 
     def __init__(
         self, core: Any, spec: Spec, topology: Topology, switch: Switch, subnet: Subnet
     ) -> None:
-        """`core` is a switch that forwards nothing yet."""
+        """`core` is a switch without routes."""
         self._core = core
         self._topology = topology
         self._switch = switch
@@ -118,9 +118,9 @@ class LidRoutes:
             self._change(at_ps + self._routing.convergence_ps, down, later.lfts)
 
     def follow(self, lfts: Lfts, down: frozenset[Cable], cause_ps: int, now_ps: int) -> int:
-        """Takes tables in while the switch forwards; when they are in force, in picoseconds.
+        """Changes the tables of a running switch. Returns when they are in force, in picoseconds.
 
-        `down`: cables that were lost up to `cause_ps`, which the tables are the answer to.
+        `down`: the cables that were lost by `cause_ps`, for which the tables were computed.
         """
         at_ps = max(cause_ps + self._routing.convergence_ps, now_ps)
         if self._change(at_ps, down, lfts):
@@ -128,7 +128,7 @@ class LidRoutes:
         return at_ps
 
     def _change(self, at_ps: int, down: frozenset[Cable], lfts: Lfts) -> bool:
-        """Adds the routes that differ from `at_ps` on; False: none differ."""
+        """Adds the routes that differ from `at_ps` on. False if none do."""
         before, self._now = self._now, self._routes(degraded(self._topology, down), lfts)
         changes = {
             lid: self._now.get(lid, [])
@@ -139,8 +139,8 @@ class LidRoutes:
         return bool(changes)
 
     def _routes(self, topology: Topology, lfts: Lfts) -> dict[int, list[int]]:
-        """LID -> the LFT's port, where it is not the switch itself, and then, for packets that
-        are sent each by itself, all that begin a shortest path."""
+        """LID -> the port of the LFT, unless the LID is the switch's own; if packets are balanced
+        one by one, also all ports on a shortest path."""
         lft = lfts[self._switch.name]
         routes = {lid: [number] if number else [] for lid, number in lft.items()}
         if self._routing.kind in PACKET_KINDS:
@@ -152,7 +152,7 @@ class LidRoutes:
 
 
 def _alike(routes: Mapping[int, Sequence[int]]) -> dict[tuple[int, ...], list[int]]:
-    """Lists of ports -> the destinations that have them: the core looks for each list once."""
+    """List of ports -> its destinations, so that the core searches for each list only once."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for destination, numbers in routes.items():
         groups.setdefault(tuple(numbers), []).append(destination)
@@ -160,13 +160,13 @@ def _alike(routes: Mapping[int, Sequence[int]]) -> dict[tuple[int, ...], list[in
 
 
 def _add_later(core: Any, at_ps: int, routes: Mapping[int, Sequence[int]]) -> None:
-    """Destination -> port numbers, from then on."""
+    """Adds routes (destination -> port numbers) from `at_ps` on."""
     for ports, to in _alike(routes).items():
         _have_memory(lib.switch_add_routes_later(core, at_ps, to, len(to), ports, len(ports)))
 
 
 def _numbers(hops: Sequence[Port]) -> list[int]:
-    """Next hops as the core takes them."""
+    """The port numbers of next hops, as the core needs them."""
     return [port.number for port in hops]
 
 

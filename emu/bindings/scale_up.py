@@ -1,7 +1,7 @@
-"""The fabric inside of servers in the C core: InfiniBand in small, beside the fabric proper.
+"""The fabric inside servers in the C core: a small InfiniBand fabric besides the network.
 
-On the virtual clock it is there like everything else. In a live lab all of it is in the
-process of the NICs: what does not leave a server crosses no interface.
+In a live lab all of it is in the process of the NICs: traffic within a server crosses no network
+interface.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from topologies.graph import Host, Port, Topology
 
 LANES = 1
 _SL2VL = bytes(lib.SLS)
-"""All service levels ride on the one lane."""
+"""All service levels use the only lane."""
 
 
 class ScaleUpFabric:
-    """Switches, cables and NICs of the scale-up fabric, whose ports have indices of their own."""
+    """The switches, cables and NICs of the scale-up fabric. Its port indices follow those of the
+    network."""
 
     def __init__(self, core: Any, topology: Topology, links: ScaleUp, first_index: int) -> None:
         self._core = core
@@ -31,7 +32,7 @@ class ScaleUpFabric:
             self._add_switch(topology.ports[switch.name])
 
     def add_nic(self, host: Host, config: Any) -> Any:
-        """The GPU's own links (a `struct nic *`), from a `struct nic_config *`."""
+        """Adds the NIC of a GPU's links (a `struct nic *`), from a `struct nic_config *`."""
         config.framing = lib.FRAMING_INFINIBAND
         config.address = host.index
         config.lmc = 0
@@ -45,7 +46,7 @@ class ScaleUpFabric:
         return nic
 
     def connect(self) -> None:
-        """Lays the cables of those GPUs whose NICs are there."""
+        """Connects the cables of the GPUs whose NICs were added."""
         for cable in self._topology.cables:
             if cable.b not in self._with_nic:
                 continue
@@ -54,7 +55,7 @@ class ScaleUpFabric:
 
     @property
     def ports(self) -> dict[str, int]:
-        """Those that are there: name -> index."""
+        """The ports of connected cables: name -> index."""
         name = self._topology.port_name
         there = self._with_nic | {self._topology.peer[port] for port in self._with_nic}
         return {name[port]: index for port, index in self._index.items() if port in there}
@@ -77,5 +78,5 @@ class ScaleUpFabric:
 
 
 def ports_of(topology: Topology) -> list[Port]:
-    """All of them: switches' first, each's in a row."""
+    """All ports: those of switches first, each node's in a row."""
     return [port for node in topology.nodes for port in topology.ports[node.name]]

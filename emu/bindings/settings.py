@@ -1,7 +1,7 @@
-"""Settings that cross to the core under one name: a key of a spec, and a field of a struct.
+"""Settings with the same name in a spec and in a struct of the core.
 
-A setting that needs no translation is a field in the spec's model and one of the same name in the
-core's struct; nothing here or elsewhere lists it.
+A setting that needs no translation is a field in the spec's model and a field of the same name in
+the core's struct. No other place lists it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from emu.spec.base import Model
 
 
 def copy_settings(struct: Any, settings: Model) -> None:
-    """Copies every number of `settings` into the field of the same name, where there is one.
+    """Copies every number of `settings` into the field of the same name, if there is one.
 
     A setting that is None leaves its field at 0.
     """

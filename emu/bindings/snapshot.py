@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class PortView:
-    """A port. Each field has a value for every class: 8 priorities, or 16 virtual lanes."""
+    """The state of a port. Fields have one value per class: 8 priorities, or 16 virtual lanes."""
 
     queued_bytes: tuple[int, ...]
-    """In its egress queues. A host's NIC has none: it makes a packet when it may send it."""
+    """Bytes in its egress queues; 0 for a NIC, which makes each packet only when it may send it."""
     held_bytes: tuple[int, ...]
-    """In its node's buffer, by packets that came in here and have not left."""
+    """Bytes in the buffer of its node, for packets that arrived here and have not left."""
     paused: tuple[bool, ...]
     """Whether the far end has paused it (PFC)."""
     credit_bytes: tuple[int, ...]
@@ -21,7 +21,7 @@ class PortView:
 
 @dataclass(frozen=True)
 class QueuePairView:
-    """The sending queue pair of a flow. Packets count from 0, the flow's first one.
+    """The sending queue pair of a flow. Packets count from 0, the first packet of the flow.
 
     With acknowledgements (`transport: rc`), acknowledged <= received <= next. `uc` and `ud` have
     none: a packet counts as acknowledged as soon as it is sent, and received <= acknowledged ==

@@ -1,6 +1,6 @@
 """The UDP source port of each flow of a fabric, before its queue pairs exist.
 
-It follows from the two queue pair numbers, which NICs give out in the order of the flows.
+The port depends on the two queue pair numbers, which NICs assign in the order of the flows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from traffic.graph import Flow
 
 
 def source_ports(flows: Iterable[Flow]) -> dict[str, int]:
-    """Flow -> the UDP source port of its data and of what is sent back.
+    """Flow -> the UDP source port of its data and of the packets sent back.
 
     `flows` are all flows of the fabric, in order.
     """
