@@ -67,6 +67,6 @@ def test_all_controls_of_a_run_are_listed() -> None:
     )
     (sentence,) = how_each_starts([replace(four_fabrics()[1], name="mixed", spec=two)])
     assert sentence == (
-        "How flows begin: dctcp (mixed) and swift (mixed) start with a window of one BDP, which is"
-        " what the path holds; dctcp (mixed) starts with a window of 10 packets."
+        "How flows begin: dctcp (mixed) and swift (mixed) start with a window of one BDP of the"
+        " path; dctcp (mixed) starts with a window of 10 packets."
     )
