@@ -1,8 +1,8 @@
-"""What is asked of `emu perf`: between whom, and which sizes. What cannot be measured is refused.
+"""Turns the options of `emu perf` into hosts and message sizes, and refuses impossible ones.
 
-As perftest has it: a datagram is no longer than the MTU, so with UD that is the most by default
-and the last of all sizes, while a longer one is refused where it was asked for. Atomics have one
-size. Here every test has the transports that carry its operation.
+The rules are perftest's. A datagram is at most one MTU long: with UD, the MTU limits the default
+size and the sizes of -a, and a longer -s is refused. Atomics have one size. Each test can use every
+transport that carries its operation.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from emu.spec.model import Spec
 from emu.spec.rules.operations import ATOMIC_BYTES, CARRIED
 
 BANDWIDTH_BYTES, LATENCY_BYTES = 65536, 2
-"""Of a message, unless given."""
+"""The default sizes of messages."""
 _LARGEST = 1 << 23
-"""Of all sizes."""
+"""The largest size of -a."""
 
 
 def ends_asked(fabric: Spec, src: str | None, dst: str | None) -> Ends:
-    """The first host and the last, unless named. Raises UsageError."""
+    """The two hosts; by default the first and the last of the fabric. Raises UsageError."""
     hosts = list(fabric.topology.build().host)
     if len(hosts) < 2:
         raise UsageError(f"a benchmark needs two hosts; {fabric.name} has one")
@@ -35,7 +35,7 @@ def ends_asked(fabric: Spec, src: str | None, dst: str | None) -> Ends:
 
 
 def _host(fabric: Spec, option: str, name: str) -> str:
-    """The one that is meant, by its name or its place."""
+    """The host that an option names. Raises UsageError for an unknown host or several hosts."""
     topology = fabric.topology.build()
     meant = expanded((name,), topology)
     if meant[0] not in topology.host:
@@ -48,7 +48,7 @@ def _host(fabric: Spec, option: str, name: str) -> str:
 def sizes_asked(
     benchmark: Benchmark, fabric: Spec, ends: Ends, *, size_bytes: int | None, every: bool
 ) -> list[int]:
-    """The sizes of -s, of -a or of neither. Raises UsageError for what cannot be measured."""
+    """The sizes for -s, for -a or for neither. Raises UsageError for an impossible size."""
     if size_bytes is not None and every:
         raise UsageError(f"-s {size_bytes} and -a: is it one size or all? Leave one of them out")
     _refuse_transport(benchmark)

@@ -1,8 +1,8 @@
-"""A benchmark is a fabric with one pair's messages on it, and nothing else.
+"""A benchmark is a fabric whose only traffic is the messages of one pair of hosts.
 
-_bw     h1 keeps `depth` messages on their way to h2
-_lat    SEND, WRITE: a ping-pong, of which half is told
-        READ, atomics: one after another, each there and back
+_bw     h1 keeps `depth` messages to h2 in flight
+_lat    SEND, WRITE: a ping-pong, of which half the round-trip time is reported
+        READ, atomics: one after another, with the whole round-trip time
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _VERBS = {
     "atomic": Verb.FETCH_ADD,
 }
 NAMES = tuple(f"{verb}_{figure}" for verb in _VERBS for figure in ("bw", "lat"))
-"""As perftest's programs are called, without `ib_`."""
+"""The names of perftest's programs, without `ib_`."""
 DEFAULT = """
 name: perf
 topology:
@@ -29,29 +29,29 @@ topology:
   hosts: [h1, h2]
   links: [{between: [h1, s1], rate: 100Gbit}, {between: [h2, s1], rate: 100Gbit}]
 """
-"""The pair that is measured where no spec is given."""
+"""The fabric that is measured when no spec is given."""
 TRAFFIC = "perf"
 _LONG = "1000s"
 
 
 @dataclass(frozen=True)
 class Ends:
-    """The two hosts."""
+    """The two hosts of a benchmark."""
 
     src: str
-    """Who sends or asks."""
+    """The host that sends or requests."""
     dst: str
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What is measured, and how."""
+    """A benchmark with its settings."""
 
     name: str
     """One of `NAMES`."""
     iterations: int = 1000
     depth: int = 128
-    """Messages on their way at a time, of a bandwidth."""
+    """The number of messages in flight, for bandwidth."""
     transport: str = "rc"
 
     @property
@@ -64,11 +64,11 @@ class Benchmark:
 
     @property
     def halves(self) -> bool:
-        """Whether a request is there and back again, and the figure one of both."""
+        """Whether the latency is half of the round-trip time."""
         return self.is_latency and not self.verb.fetches
 
     def entry(self, ends: Ends, size_bytes: int) -> dict[str, Any]:
-        """Its entry of a spec's `traffic:`."""
+        """The benchmark's entry in a spec's `traffic:`."""
         return {
             "name": TRAFFIC,
             "pattern": "ping-pong" if self.halves else "pair",
@@ -79,13 +79,13 @@ class Benchmark:
             "size": size_bytes,
             "count": self.iterations,
             "outstanding": 1 if self.is_latency else self.depth,
-            "start": "100us",  # when every link is up, and credit is there
+            "start": "100us",  # when every link is up and has credit
         }
 
     def spec(
         self, fabric: Spec, ends: Ends, size_bytes: int, payload: Literal["real", "elided"]
     ) -> Spec:
-        """The fabric with this benchmark on it. Raises SpecError where they do not go together."""
+        """The fabric with this benchmark as its traffic. Raises SpecError if that is invalid."""
         changes = {
             "traffic": [self.entry(ends, size_bytes)],
             "time_limit": _LONG,

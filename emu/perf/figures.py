@@ -20,7 +20,8 @@ class Bandwidth:
     size_bytes: int
     iterations: int
     peak_gbps: float
-    """Over the best run of consecutive messages, from the posting of its first on."""
+    """The highest rate over any run of consecutive messages, from the posting of the first to the
+    end of the last."""
     average_gbps: float
     message_rate_mpps: float
 
@@ -42,7 +43,7 @@ class Latency:
 
 
 def bandwidth(size_bytes: int, posted_ns: Column, over_ns: Column) -> Bandwidth:
-    """Of messages in order of posting, each with when it was posted and when it was over."""
+    """The bandwidth of messages in order of posting, from their times of posting and completion."""
     count = len(posted_ns)
     per_message_ns = (over_ns.max() - posted_ns[0]) / count
     return Bandwidth(
@@ -55,7 +56,7 @@ def bandwidth(size_bytes: int, posted_ns: Column, over_ns: Column) -> Bandwidth:
 
 
 def _least_time_of_a_message(posted_ns: Column, over_ns: Column) -> float:
-    """Least of (end of j - post of i) / (j - i + 1), over all i <= j."""
+    """The least (end of j - post of i) / (j - i + 1) over all i <= j, in nanoseconds."""
     return min(
         float(((over_ns[i:] - posted) / np.arange(1, len(posted_ns) - i + 1)).min())
         for i, posted in enumerate(posted_ns)
@@ -63,7 +64,7 @@ def _least_time_of_a_message(posted_ns: Column, over_ns: Column) -> float:
 
 
 def latency(size_bytes: int, took_ns: NDArray[np.float64]) -> Latency:
-    """Of messages that took so long each."""
+    """The latency of messages, from the time that each took."""
     took = np.sort(took_ns) / _NS_PER_US
     typical, p99, p999 = percentiles(took, (0.5, 0.99, 0.999))
     return Latency(

@@ -1,7 +1,7 @@
-"""Figures in the lines and columns that perftest prints, for scripts that read those.
+"""Writes figures in perftest's format, for scripts that read it.
 
-Above the columns perftest says what it measures. Of its lines those are here that mean something in
-an emulated NIC; lines about PCIe, inline data, the CQ and how the ends found each other are not.
+Above the columns, perftest lists its settings. Only the lines that apply to an emulated NIC are
+written; lines about PCIe, inline data, the CQ and the connection of the ends are left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TITLES = {
 
 
 def settings_lines(benchmark: Benchmark, fabric: Spec, ends: Ends) -> Iterator[str]:
-    """What is measured, and how."""
+    """The lines above the columns: the test and its settings."""
     nics = [fabric.host(host).nic for host in (ends.src, ends.dst)]
     figure = "Latency" if benchmark.is_latency else "BW"
     yield RULE
@@ -55,7 +55,7 @@ def header(*, is_latency: bool) -> str:
 
 
 def line(figures: Bandwidth | Latency) -> str:
-    """One size."""
+    """The line of one message size."""
     if isinstance(figures, Bandwidth):
         return (
             f" {figures.size_bytes:<10} {figures.iterations:<14} {figures.peak_gbps:<18.2f} "

@@ -1,17 +1,17 @@
-"""RDMA verbs for Python programs on an emulated fabric, by pyverbs' and libibverbs' names.
+"""RDMA verbs for Python programs on an emulated fabric, with the names of pyverbs and libibverbs.
 
     Lab ── host("h1").rdma ─▶ Context ── alloc_pd ──▶ PD ── reg_mr ────▶ MR
                                  │                    ├─── create_qp ──▶ QP ── post_send, post_recv
                                  │                    └─── create_srq ─▶ SRQ ── post_recv
                                  └─────── create_cq ─────▶ CQ ── poll, await wait
 
-A program is the same on both clocks (`emu.rdma.clock`): what it posts, real NICs
-would send, packet by packet, through the spec's switches, faults included. A call that
-breaks a rule raises LocalProtocolError, says why, and changes nothing; what goes wrong
-at the far end is a completion's status.
+A program is the same on both clocks (`emu.rdma.clock`). Its work requests are sent packet by
+packet through the spec's switches, as real NICs would send them, and faults of the spec apply.
+A call that breaks a rule raises LocalProtocolError with the reason, and changes nothing. Errors
+at the remote end appear as the status of a completion.
 
 Left out: memory windows, several elements in one work request, XRC, multicast, and completion
-channels: a CQ can be awaited.
+channels, because a program can await a CQ.
 """
 
 from emu.rdma.attributes import QPAttr

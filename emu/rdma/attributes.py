@@ -1,7 +1,7 @@
-"""What `modify` may change of a queue pair, and at which step (ibv_modify_qp(3)).
+"""The attributes of a queue pair that `modify` may change at each transition (ibv_modify_qp(3)).
 
-A step takes what is listed for it and nothing else; where libibverbs demands an attribute that
-is left out here, it is as the host's NIC has it in the spec.
+A transition takes only the attributes listed for it. Where libibverbs demands an attribute that
+the program leaves out, the value of the host's NIC in the spec applies.
 """
 
 from __future__ import annotations
@@ -17,31 +17,32 @@ _RTS, _SQD, _SQE = QPState.RTS, QPState.SQD, QPState.SQE
 
 @dataclass(frozen=True)
 class QPAttr:
-    """What `modify` may change. None: as the host's NIC has it in the spec, or as it is."""
+    """Attributes for `modify`. None keeps the present value, or the value of the host's NIC in the
+    spec."""
 
     dest_qp_num: int | None = None
     rq_psn: int | None = None
-    """The PSN that the other end begins with."""
+    """The first PSN of the other end."""
     dest_address: int | None = None
     """The other host's `Context.address`."""
     sq_psn: int | None = None
     path_mtu: int | None = None
-    """Bytes of payload in a packet; no more than the port's `Context.active_mtu`."""
+    """The most payload bytes in a packet; at most the port's `Context.active_mtu`."""
     timeout: int | None = None
-    """4.096 us times 2 to this power; 0: never."""
+    """The ACK timeout is 4.096 us times 2 to this power; 0 turns it off."""
     retry_cnt: int | None = None
     rnr_retry: int | None = None
-    """7: for ever."""
+    """The number of retries after an RNR NAK; 7 means no limit."""
     min_rnr_timer: int | None = None
     max_rd_atomic: int | None = None
-    """READs and atomics of ours that may be outstanding; no more than the other end's
-    `max_dest_rd_atomic`, which refuses those beyond (REM_INV_REQ_ERR)."""
+    """The most READs and atomics that this queue pair may have outstanding. The other end refuses
+    more than its `max_dest_rd_atomic` (REM_INV_REQ_ERR)."""
     max_dest_rd_atomic: int | None = None
-    """Of the other end's, which we answer."""
+    """The most READs and atomics of the other end that this queue pair accepts."""
     qkey: int | None = None
 
     def given(self) -> dict[str, int]:
-        """Those that are not None."""
+        """The attributes that are not None, by name."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -49,7 +50,7 @@ class QPAttr:
 AS_IT_IS = QPAttr()
 
 REMOTE = {"dest_qp_num": "qpn", "rq_psn": "psn", "dest_address": "address"}
-"""Attributes that say where the other end is, and their fields in a `struct qp_remote`."""
+"""Attributes of the remote end, and their fields in a `struct qp_remote`."""
 
 SETTINGS = {
     "sq_psn": "psn",
@@ -62,7 +63,7 @@ SETTINGS = {
     "max_dest_rd_atomic": "max_dest_rd_atomic",
     "qkey": "qkey",
 }
-"""All others, and their fields in a `struct qp_config`."""
+"""All other attributes, and their fields in a `struct qp_config`."""
 
 _RETRYING = {"timeout", "retry_cnt", "rnr_retry", "max_rd_atomic", "min_rnr_timer"}
 
@@ -80,4 +81,4 @@ TAKEN: dict[tuple[QPState, QPState], dict[QPType, set[str]]] = {
     (_SQD, _RTS): {_RC: {"min_rnr_timer"}, _UD: {"qkey"}},
     (_SQE, _RTS): {_UD: {"qkey"}},
 }
-"""Step -> transport -> attributes. What is absent takes none."""
+"""Transition -> transport -> attributes. A transition that is absent takes none."""

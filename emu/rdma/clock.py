@@ -1,12 +1,12 @@
 """How time passes for a program that uses verbs.
 
-    virtual    nothing moves but while the program awaits something: then the fabric
-               runs, in this process, up to the next completion
+    virtual    time passes only while the program awaits something: the fabric then
+               runs in this process, up to the next completion
     real       the NICs run in a thread of their own, whatever the program does
                (`emu.rdma.live`)
 
-Either way calls from Python happen between two packets, and whoever waits for a
-completion looks again whenever there is one, anywhere.
+On both clocks, calls from Python take effect between two packets. A task that waits for a
+completion looks again after every completion in the fabric.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from emu.bindings.fabric import Fabric
 T = TypeVar("T")
 
 _STEP_NS = 10_000
-"""Between two such steps the program's other tasks may do something."""
+"""The emulated time of a step. The program's other tasks can run between two steps."""
 
 
 class Clock(ABC):
-    """The fabric's time, and a flag that says whether anything has completed."""
+    """The fabric's time, and a flag that is set when anything completes."""
 
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
@@ -46,14 +46,15 @@ class Clock(ABC):
 
     @abstractmethod
     def standing(self) -> AbstractContextManager[None]:
-        """While the body runs, no time passes."""
+        """A context in which no emulated time passes."""
 
     @abstractmethod
     def close(self) -> None:
-        """Ends it; waits for its thread, if there is one."""
+        """Stops the clock, and waits for its thread if it has one."""
 
     async def until(self, look: Callable[[], T | None], deadline_ns: float) -> T | None:
-        """What `look` finds, asked again after every completion; None: it is too late."""
+        """The result of `look`, which is called again after every completion; None after the
+        deadline."""
         while True:
             with self.standing():
                 found, now_ns = look(), self.now_ns
@@ -66,10 +67,10 @@ class Clock(ABC):
 
     @abstractmethod
     def _go_on(self) -> None:
-        """Somebody has begun to wait."""
+        """Lets time pass, because a task has begun to wait."""
 
     def _wake(self) -> None:
-        """Lets everybody look again."""
+        """Wakes all waiting tasks."""
         waiting, self._waiting = self._waiting, []
         for _, future in waiting:
             if not future.done():
@@ -77,7 +78,7 @@ class Clock(ABC):
 
 
 class VirtualClock(Clock):
-    """Time passes in steps between what the program's tasks do."""
+    """Time passes in steps, between the turns of the program's tasks."""
 
     def __init__(self, fabric: Fabric, on_step: Callable[[], None] = lambda: None) -> None:
         super().__init__(fabric)
@@ -88,7 +89,7 @@ class VirtualClock(Clock):
         return nullcontext()
 
     def close(self) -> None:
-        """There is nothing that runs."""
+        """Does nothing, because this clock has no thread."""
 
     def _go_on(self) -> None:
         if not self._stepping:
@@ -96,7 +97,7 @@ class VirtualClock(Clock):
             asyncio.get_running_loop().call_soon(self._step)
 
     def _step(self) -> None:
-        """Whoever awaits anything else had a turn; now the fabric has one."""
+        """Runs the fabric for one step, after other tasks have had a turn."""
         self._stepping = False
         waiting = [deadline for deadline, future in self._waiting if not future.done()]
         if not waiting:

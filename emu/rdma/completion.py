@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class CQ:
-    """Where the ends of work requests are found, in the order in which they ended."""
+    """A completion queue, which holds completions in the order in which they occurred."""
 
     def __init__(self, context: Context, cqe: int) -> None:
-        """Room for `cqe` completions that nobody has polled."""
+        """`cqe` is the most completions that it can hold."""
         refuse_numbers(context.name, {"cqe": cqe})
         self.context = context
         self.cqe = cqe
@@ -26,9 +26,9 @@ class CQ:
         self.core = context.keep(made, lib.cq_free)
 
     def poll(self, num_entries: int = 1) -> list[WC]:
-        """Up to so many completions, oldest first. No time passes.
+        """Up to `num_entries` completions, oldest first. No time passes.
 
-        Raises LocalProtocolError when one was lost because the queue was full.
+        Raises LocalProtocolError when a completion was lost because the queue was full.
         """
         with self.context.clock.standing():
             return self._poll(num_entries)
@@ -36,8 +36,8 @@ class CQ:
     async def wait(self, timeout_ns: float | None = None) -> WC:
         """The next completion. Time passes until there is one.
 
-        Raises TimeoutError when there is none in so much emulated time, which is the
-        spec's `time_limit` unless given, and LocalProtocolError as `poll` does.
+        Raises TimeoutError when there is none within `timeout_ns` of emulated time (by default
+        the spec's `time_limit`), and LocalProtocolError as `poll` does.
         """
         clock = self.context.clock
         limit_ns = self.context.patience_ns if timeout_ns is None else timeout_ns

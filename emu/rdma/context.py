@@ -29,9 +29,9 @@ _PAGE = 4096
 
 
 class Context:
-    """What `ibv_open_device` returns.
+    """The context of an open device, as `ibv_open_device` returns it.
 
-    Whatever is made by it lives as long as the lab, and so do arrays that are registered.
+    Objects made by it live as long as the lab, and so do registered arrays.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class Context:
         levels: Callable[[], PathSLs] = dict,
         leads_outside: bool = False,
     ) -> None:
-        """`levels`: what the subnet's path records say now."""
+        """`levels` returns the service levels in the subnet's present path records."""
         fabric = self._fabric = clock.fabric
         self.name = host.name
         self.clock = clock
         self.max_mr = MAX_MR
         self._leads_outside = leads_outside
         self.patience_ns = fabric.spec.time_limit_ps / 1000
-        """How long a program waits for a completion, unless it says otherwise."""
+        """How long a program waits for a completion by default."""
         self._subnet = subnet
         self._levels = levels
         self._psns = Random(f"{fabric.spec.seed} {host.name}")
@@ -63,22 +63,22 @@ class Context:
 
     @property
     def address(self) -> int:
-        """IPv4 address or LID, as others have to name this host."""
+        """The IPv4 address or LID by which other hosts reach this host."""
         return address_of(self._fabric, self._subnet, self.name)
 
     @property
     def active_mtu(self) -> int:
-        """Bytes of payload in a packet, at most."""
+        """The most payload bytes in a packet."""
         return self._settings.mtu
 
     @property
     def max_qp_rd_atom(self) -> int:
-        """READs and atomics that a queue pair may have outstanding, at most, either way."""
+        """The most READs and atomics that a queue pair may have outstanding in each direction."""
         return self._settings.max_rd_atomic
 
     @property
     def counters(self) -> dict[str, int]:
-        """The NIC's counters, by the names of Linux' hw_counters where there are such."""
+        """The NIC's counters, under the names of Linux' hw_counters where these exist."""
         cells = ffi.new("int64_t[]", len(NIC.cells))
         lib.nic_counter_cells(self.core, cells)
         return dict(zip(NIC.cells, cells, strict=True))
@@ -89,35 +89,35 @@ class Context:
         return PD(self, self._domains)
 
     def create_cq(self, cqe: int) -> CQ:
-        """A completion queue with room for so many completions that nobody has polled."""
+        """A completion queue for up to `cqe` completions."""
         return CQ(self, cqe)
 
-    # ---- for what is made by it ----------------------------------------------
+    # ---- for queue pairs, queues and memory regions ----------------------------
 
     def next_address(self, length: int) -> int:
-        """Where a region of that length begins: the same in every run."""
+        """The address of a new region of this length, which is the same in every run."""
         address = self._free_address
         self._free_address += -(-(length + 1) // _PAGE) * _PAGE
         return address
 
     def hold(self, held: Any) -> Any:
-        """Keeps it as long as the NIC may use it."""
+        """Keeps an object alive as long as the NIC may use it, and returns it."""
         self._held.append(held)
         return held
 
     def keep(self, made: Any, free: Callable[[Any], None]) -> Any:
-        """Frees it with the NIC."""
+        """Frees an object with the NIC, and returns it."""
         self._kept.append((made, free))
         return made
 
     def close(self) -> None:
-        """After the NIC is gone."""
+        """Frees what `keep` was given, after the NIC has been freed."""
         while self._kept:
             made, free = self._kept.pop()
             free(made)
 
     def qp_config(self, qp_type: QPType, pd: int, srq: Any) -> Any:
-        """The `struct qp_config` of a new queue pair, as the spec has this host's NIC."""
+        """The `struct qp_config` of a new queue pair, from the spec of this host's NIC."""
         settings, spec = self._settings, self._fabric.spec
         dscp, priority = spec.dscp(self.name, None), spec.priority(self.name, None)
         psn = self._psns.getrandbits(24)
@@ -137,14 +137,14 @@ class Context:
         return config
 
     def add_qp(self, config: Any) -> Any:
-        """The C queue pair. Raises LocalProtocolError when there are too many."""
+        """A new queue pair of the core. Raises LocalProtocolError when there are too many."""
         qp = lib.nic_add_qp(self.core, config)
         if not qp:
             raise LocalProtocolError(f"{self.name}: its NIC has room for {MAX_QP} queue pairs")
         return qp
 
     def reaches(self, address: int) -> bool:
-        """Whether a host has that address; of hosts outside of the fabric nothing is known."""
+        """Whether a host has that address; True for any address if the NIC leads outside."""
         hosts = self._fabric.topology.host
         return self._leads_outside or any(
             address == address_of(self._fabric, self._subnet, name) for name in hosts
@@ -157,7 +157,8 @@ class Context:
         return host_port_guid(host) if host else 0
 
     def service_level(self, address: int) -> int:
-        """Towards that host: as the subnet manager says now, or the NIC's own."""
+        """The service level towards that host: the subnet manager's present choice, or the NIC's
+        own level."""
         if self._subnet is None:
             return self._settings.sl
         by_name = self._levels().get(self.name, {})
@@ -170,7 +171,8 @@ class Context:
 
     @cached_property
     def _farthest_window(self) -> int:
-        """Selective repeat's window is made with the queue pair: enough for any other host."""
+        """The window of selective repeat, which is fixed before the peer is known: it suits the
+        longest path."""
         topology, spec = self._fabric.topology, self._fabric.spec
         others = [host for host in topology.host if host != self.name]
         return max(

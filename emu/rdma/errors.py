@@ -1,4 +1,4 @@
-"""Why a work request was not taken, in words. Nothing was posted, and nothing has changed."""
+"""Errors for refused work requests. A refused request posts nothing and changes nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from emu.rdma.names import QPState, QPType
 from emu.rdma.work import RecvWR, SendWR
 
 SENDING = (QPState.RTS, QPState.SQD, QPState.SQE, QPState.ERR)
-"""States in which messages are taken, be it only to flush them."""
+"""States in which messages are accepted, if only to flush them."""
 _LENGTHS = {
     QPType.UD: "a datagram holds one MTU",
     QPType.RC: "a message has up to 2^31 bytes, an atomic 8",
@@ -24,9 +24,9 @@ def refuse_send(
     rooms: tuple[int, int, int],
     wr: SendWR,
 ) -> None:
-    """Raises LocalProtocolError unless the code says that it was posted.
+    """Raises LocalProtocolError unless the code says that the request was posted.
 
-    `rooms` are those for work requests, to send and to receive, and for inline data.
+    `rooms`: the most send requests, the most receive requests, and the most inline bytes.
     """
     if code == 0:
         return
@@ -51,7 +51,7 @@ def refuse_send(
 
 
 def refuse_receive(code: int, who: str, room: int, wr: RecvWR) -> None:
-    """The same for a receive."""
+    """Raises LocalProtocolError unless the code says that the receive was posted."""
     if code == 0:
         return
     if code == lib.REFUSED_QUEUE_FULL:

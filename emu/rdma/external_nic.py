@@ -1,12 +1,12 @@
-"""A NIC of ours on a network interface of this machine, with somebody else's at the other end.
+"""An emulated NIC on a network interface of this machine, with an external RoCEv2 NIC as its peer.
 
-    program ── verbs ──▶ NIC ══ interface ═══════ whoever speaks RoCEv2 there
+    program ── verbs ──▶ NIC ══ interface ═══════ any RoCEv2 device
                                kernel: ARP, TCP
 
-There is no fabric between: what is at the other end of the interface gets the frames as they
-are. The NIC has the interface's own IPv4 and MAC addresses, and answers beside the kernel,
-which is kept from refusing RoCEv2's UDP port. Its clock runs `slowdown` times slower than
-real, so that a timer of ours is that much more patient than a timer of theirs.
+There is no emulated fabric between them: the peer gets the frames unchanged. The NIC has the
+interface's own IPv4 and MAC addresses. It works beside the kernel, which must not answer RoCEv2's
+UDP port with ICMP errors. The NIC's clock runs `slowdown` times slower than real time, so that its
+timers are longer than the peer's by that factor.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _RATE_BPS = 100_000_000_000
 _PATIENCE_PS = 10 * 10**12
 _MTUS = (256, 512, 1024, 2048, 4096)
 _LARGEST_HEADERS = 80
-"""Bytes beside the payload that a packet may need, as Linux' soft RoCE has it."""
+"""The most bytes that a packet needs beside its payload, as in Linux' soft RoCE."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class _Interface:
 
 @contextmanager
 def nic_on(interface: str, far: str, *, slowdown: float) -> Iterator[Context]:
-    """A NIC that reaches the IPv4 address `far`, which the kernel must have spoken with by now.
+    """A NIC that reaches the IPv4 address `far`, which must be in the kernel's neighbour table.
 
-    Raises UsageError for an interface that is not there or has no address.
+    Raises UsageError for an interface that does not exist or has no address.
     """
     own = _look_up(interface)
     spec = _spec(own, _far_mac(own.kernel, far), slowdown)
@@ -87,7 +87,7 @@ def _far_mac(interface: Interface, far: str) -> str:
 
 
 class _Cable(Kind):
-    """One host, and its cable. What stands for a switch is the other end."""
+    """A topology of one host and its cable. The other end takes the place of a switch."""
 
     kind: Literal["outside"] = "outside"
     own: _Interface
@@ -104,7 +104,7 @@ class _Cable(Kind):
 
 
 def _spec(own: _Interface, far_mac: str, slowdown: float) -> Spec:
-    """Not from a file: no file can have such a topology."""
+    """A spec made in code, because no file can have such a topology."""
     mtu = max(mtu for mtu in _MTUS if mtu + _LARGEST_HEADERS <= own.kernel.mtu)
     return Spec.model_construct(
         name=own.kernel.name,

@@ -1,4 +1,4 @@
-"""A lab for a program that does its own RDMA."""
+"""A lab for programs that use RDMA verbs themselves."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class LabHost:
 
 
 class Lab:
-    """A spec's fabric, up as long as the `with` block runs. Its `traffic:` is not started.
+    """A spec's fabric, which is up while the `with` block runs. Its `traffic:` is not started.
 
-    On the virtual clock captures that the spec asks for are written into `out` at the
-    end. On the real one it is a lab as `emu up` makes it, and `emu capture` and the others
-    know it by `name`; it goes when the program does.
+    On the virtual clock, the spec's captures are written into `out` at the end. On the
+    real clock, it is a lab like that of `emu up`; `emu capture` and other commands find it by
+    `name`. It ends with the program.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Lab:
         clock: ClockName = "virtual",
         out: Path | None = None,
     ) -> None:
-        """`changes` to a spec's file are KEY=VALUE, as for `emu run --set`.
+        """`changes` to a spec's file have the form KEY=VALUE, as for `emu run --set`.
 
         Raises SpecError, UsageError, HostError.
         """
@@ -85,13 +85,13 @@ class Lab:
         return self._clock.now_ns
 
     def host(self, name: str) -> LabHost:
-        """Raises UsageError for a host that the spec does not have."""
+        """The host with this name. Raises UsageError for a host that the spec does not have."""
         if name not in self._hosts:
             raise UsageError(unknown_name("host", name, list(self._hosts)))
         return self._hosts[name]
 
     async def sleep(self, time_ns: float) -> None:
-        """Lets so much emulated time pass."""
+        """Lets `time_ns` of emulated time pass."""
         await self._clock.until(_never, self.now_ns + time_ns)
 
     def run(self, program: Awaitable[T]) -> T:
@@ -129,7 +129,8 @@ class Lab:
         return clock
 
     def _fabric(self, stack: ExitStack, members: NodeSubset, subnet: Subnet | None) -> Fabric:
-        """Queue pairs, which the NICs free, outlive them, for their slots are posted there."""
+        """The fabric. Contexts are closed after it, because its NICs free queue pairs that still
+        use the contexts' queues."""
         stack.callback(self._close_contexts)
         topology = self.spec.topology.build()
         return stack.enter_context(Fabric(self.spec, topology, members, subnet=subnet))
@@ -147,7 +148,7 @@ class Lab:
         clock.fabric.connect()
 
     def _levels_in_force(self, subnet: Subnet | None) -> PathSLs:
-        """With the tables."""
+        """The service levels that are in force together with the routing tables."""
         since_ps = self.now_ns * 1000 - slowest_convergence_ps(self.spec)
         return subnet.levels_after(since_ps) if subnet else {}
 

@@ -1,4 +1,4 @@
-"""What the numbers and names of a call may be. Whatever else they are is refused, by its name."""
+"""Allowed values for the numbers and enumerations of calls. Errors name the refused argument."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ LIMITS: Mapping[str, Collection[int]] = {
     "timeout": range(32),
     "wr_id": _U64,
 }
-"""Widths are those of libibverbs' structures and of the packets' headers."""
+"""Limits by name. Widths are those of libibverbs' structures and of packet headers."""
 
 
 def refuse_numbers(
@@ -56,10 +56,10 @@ def refuse_numbers(
     for name, value in values.items():
         allowed = limits[name]
         if not isinstance(value, int | np.integer) or int(value) not in allowed:
-            raise LocalProtocolError(f"{who}: {name}={value!r} is not {_told(allowed)}")
+            raise LocalProtocolError(f"{who}: {name}={value!r} is not {_in_words(allowed)}")
 
 
-def _told(allowed: Collection[int]) -> str:
+def _in_words(allowed: Collection[int]) -> str:
     if isinstance(allowed, range):
         return f"a number from {allowed[0]} to {allowed[-1]}"
     return f"one of {', '.join(map(str, allowed))}"

@@ -1,13 +1,13 @@
-"""The real clock: a lab in namespaces whose NICs are in the program that uses them.
+"""The real clock: a lab in namespaces whose NICs run in the program that uses them.
 
-    program ── post, poll ──▶ NICs ══ sockets on the hosts' own interfaces ══ shim, in the lab
-        thread of its own: as real NICs do, they work while the program does not
+    program ── post, poll ──▶ NICs ══ sockets on the hosts' interfaces ══ shim, in the lab
+        a thread of their own: like real NICs, they work while the program does not
 
-The lab lends a socket for each host, opened in the host's namespace; so registered
-memory is the program's own, and no byte of it is copied on the way to a packet.
+The lab lends a socket for each host, opened in the host's namespace. Registered memory is
+therefore the program's own, and is not copied to another process.
 
-Calls from Python stop that thread for a moment, between two packets. Who calls goes
-first: the thread waits at the gate until nobody is inside.
+Calls from Python stop that thread for a moment, between two packets. Callers go first: the
+thread waits at a gate while a call is in progress.
 """
 
 from __future__ import annotations
@@ -44,22 +44,23 @@ T = TypeVar("T")
 _SECONDS_A_TURN = 0.1
 _SECONDS_BETWEEN_LOOKS = 1e-3
 _UPDATE_INTERVAL_BITS = 65_536 * 8
-"""Between a VL's credit updates, on each lane of a link, at most (IBTA vol 1, 7.9.4)."""
+"""The longest interval between the credit updates of a VL, in bit times of one lane of a link (IBTA
+vol 1, 7.9.4)."""
 
 
 @dataclass(frozen=True)
 class Wires:
-    """Every host's socket and interface index, and what the subnet manager decided."""
+    """Every host's socket and interface index, and the subnet manager's decisions."""
 
     hosts: dict[str, tuple[socket.socket, int]]
     subnet: Subnet | None
     levels: Callable[[], PathSLs] = dict
-    """Asks what its path records say now."""
+    """Returns the service levels in the present path records."""
 
 
 @contextmanager
 def live_lab(spec: Spec) -> Iterator[tuple[Spec, float, Wires]]:
-    """A lab that goes with the body, its name and slowdown, and the places of its NICs.
+    """A lab that ends with the body: its spec with the lab's name, its slowdown, and its wires.
 
     Raises UsageError, HostError, FabricError.
     """
@@ -71,12 +72,13 @@ def live_lab(spec: Spec) -> Iterator[tuple[Spec, float, Wires]]:
 
 @contextmanager
 def _standing(spec: Spec, slowdown: float) -> Iterator[None]:
-    """The lab, owned by a thread of this process: it goes with it, however that ends."""
-    job = ServeLab(spec.to_json(), slowdown, ip=False)  # the NICs are ours
+    """Keeps the lab up. A thread of this process owns it, so that it ends with the process in any
+    case."""
+    job = ServeLab(spec.to_json(), slowdown, ip=False)  # the NICs are in this process
     up, failures = threading.Event(), list[Exception]()
 
     def own() -> None:
-        """Whoever calls a lab that has ended hears that at once: nobody listens any more."""
+        """Runs the lab. Afterwards it closes the listener, so that calls to the lab fail at once."""
         try:
             run_in_lab(job, on_progress=ignore, on_up=up.set, files=[listener.fileno()])
         except KeyboardInterrupt:
@@ -106,8 +108,8 @@ def _standing(spec: Spec, slowdown: float) -> Iterator[None]:
 
 
 def _end(name: str, owner: threading.Thread) -> None:
-    """Ends the lab, unless it has died; returns when its owner is done."""
-    with suppress(UsageError):  # it has died at this moment
+    """Ends the lab, unless it has ended already, and waits for its thread."""
+    with suppress(UsageError):  # the lab has just ended
         if owner.is_alive():
             with LabClient(name) as lab:
                 lab.end()
@@ -129,7 +131,7 @@ def _borrow(lab: LabClient, topology: Topology) -> Wires:
 
 
 class LiveClock(Clock):
-    """Time passes by itself, `slowdown` times slower than real."""
+    """Time passes by itself, `slowdown` times slower than real time."""
 
     def __init__(self, fabric: Fabric, slowdown: float, wires: Wires) -> None:
         super().__init__(fabric)
@@ -144,7 +146,7 @@ class LiveClock(Clock):
         self._thread = threading.Thread(target=self._work, name="NICs", daemon=True)
 
     def start(self) -> None:
-        """Links come up, and the NICs begin to work. Cables must be there."""
+        """Brings the links up and starts the NICs. The cables must be connected."""
         topology = self.fabric.topology
         for host, (opened, ifindex) in self._wires.hosts.items():
             wire = self._driver.add_socket(opened)
@@ -156,10 +158,10 @@ class LiveClock(Clock):
             self._wait_for_credit()
 
     def _wait_for_credit(self) -> None:
-        """Until every link works, as programs wait for their port to be active.
+        """Waits until every link has credit, as programs wait for their port to be active.
 
-        A switch tells a NIC that comes later with its next credit update. One that is
-        cut off does not: nobody waits longer than the time that updates have.
+        A NIC that starts later gets credit with the switch's next update. A cut link never
+        gets any, so the wait ends after the longest interval between updates.
         """
         ports = [self.fabric.topology.ports[host][0] for host in self._wires.hosts]
         cables = [self.fabric.topology.cable[port] for port in ports]
@@ -181,7 +183,8 @@ class LiveClock(Clock):
 
     @property
     def now_ns(self) -> int:
-        """Of this moment: while nothing happens the NICs do not look at the clock."""
+        """The present emulated time. The NICs' thread must stop for it, because idle NICs do not
+        read the clock."""
         with self.standing():
             return super().now_ns
 
@@ -202,7 +205,7 @@ class LiveClock(Clock):
                 self._turn(start_ns)
 
     def _turn(self, start_ns: int) -> None:
-        """The NICs run for a while, and who waits for them is told what is new."""
+        """Runs the NICs for a while, and wakes waiting tasks after completions."""
         with self._inside:
             outcome = self._driver.run(start_ns, seconds=_SECONDS_A_TURN)
             completed, self.event[0] = self.event[0], False
@@ -213,12 +216,13 @@ class LiveClock(Clock):
             loop.call_soon_threadsafe(self._wake)
 
     async def until(self, look: Callable[[], T | None], deadline_ns: float) -> T | None:
-        """The NICs' thread must know whom to wake before we look, or news could fall between."""
+        """As in Clock. The NICs' thread must know the event loop before `look` runs, or a
+        completion between the two would wake no task."""
         self._loop = asyncio.get_running_loop()
         return await super().until(look, deadline_ns)
 
     def _go_on(self) -> None:
-        """The newest waiter's time limit; completions come by themselves."""
+        """Starts the timer of the newest waiting task. The NICs' thread reports completions."""
         loop = asyncio.get_running_loop()
         deadline_ns, future = self._waiting[-1]
         seconds = max(0.0, deadline_ns - self.now_ns) * self._slowdown / 1e9

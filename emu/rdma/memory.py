@@ -25,7 +25,7 @@ _REMOTE_CHANGES = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_ATOMIC
 
 
 class PD:
-    """Memory and queue pairs that belong together: keys are worth nothing outside."""
+    """A protection domain: its keys are valid only for its own queue pairs."""
 
     def __init__(self, context: Context, handle: int) -> None:
         self.context = context
@@ -33,19 +33,19 @@ class PD:
         self.regions: list[MR] = []
 
     def reg_mr(self, array: Array, access: AccessFlag, iova: int | None = None) -> MR:
-        """Registers all bytes of an array: from now on the NIC works on it, not on a copy.
+        """Registers all bytes of an array. The NIC then reads and writes the array itself, not a
+        copy.
 
-        `iova` is the address that it has for others; chosen unless given.
-        Raises LocalProtocolError for an array that is not one piece of memory, holds Python
-        objects, or may not be written, for rights that make no sense, and addresses beyond
-        64 bits.
+        `iova` is its address for remote access; by default one is chosen. Raises
+        LocalProtocolError for an array that is not contiguous, holds Python objects or may not
+        be written, for contradictory access flags, and for addresses beyond 64 bits.
         """
         return MR(self, array, access, iova)
 
     def sge(self, array: Array) -> SGE:
-        """The element for an array that is registered, or a piece of one that is.
+        """The scatter/gather element for a registered array or a part of one.
 
-        Raises LocalProtocolError when it is not.
+        Raises LocalProtocolError when the array is not registered.
         """
         for region in self.regions:
             if region.lkey and region.holds(array):
@@ -56,7 +56,7 @@ class PD:
         )
 
     def create_srq(self, max_wr: int) -> SRQ:
-        """Receives that several queue pairs share."""
+        """A queue of receives that several queue pairs share."""
         from emu.rdma.srq import SRQ
 
         return SRQ(self, max_wr)
@@ -72,11 +72,11 @@ class PD:
         max_inline_data: int = 0,
         srq: SRQ | None = None,
     ) -> QP:
-        """A queue pair, in RESET. Its ends are found in `scq`, those of receives in `rcq`.
+        """A queue pair in RESET. Its completions go to `scq`, those of receives to `rcq`.
 
-        Messages of up to `max_inline_data` bytes may carry these with them (`SendWR.inline`).
-        Raises LocalProtocolError for a number out of range, what is of another host or
-        protection domain, and when the NIC has no room for one more.
+        Messages of up to `max_inline_data` bytes may be sent inline (`SendWR.inline`).
+        Raises LocalProtocolError for a number out of range, for a queue of another host or
+        protection domain, and when the NIC has no more queue pairs.
         """
         from emu.rdma.qp import QP
 
@@ -107,9 +107,9 @@ class MR:
         pd.regions.append(self)
 
     def sge(self, offset: int = 0, length: int | None = None) -> SGE:
-        """The element for `length` bytes from `offset` on; all the rest unless given.
+        """The element for `length` bytes from `offset` on; by default all bytes to the end.
 
-        Raises LocalProtocolError when they are not all inside.
+        Raises LocalProtocolError when they are not all inside the region.
         """
         size = self.length - offset if length is None else length
         if offset < 0 or size < 0 or offset + size > self.length:
@@ -120,16 +120,16 @@ class MR:
         return SGE(self.addr + offset, size, self.lkey)
 
     def holds(self, array: Array) -> bool:
-        """Whether all bytes of the array, which must be one piece, are in the region."""
+        """Whether the array is contiguous and all its bytes are in the region."""
         start = _address(array) - _address(self.array)
         inside = start >= 0 and start + array.nbytes <= self.length
         return inside and bool(array.flags.c_contiguous)
 
     def dereg(self) -> None:
-        """Ends the key's use, unless a SEND has done so. The array is its owner's alone when
-        the lab is closed. What was posted with it and is not over fails with LOC_PROT_ERR.
+        """Invalidates the key, unless a SEND with invalidate has done so. Outstanding work requests
+        with the key fail with LOC_PROT_ERR. The NIC keeps the array until the lab is closed.
 
-        Raises LocalProtocolError when it is done already.
+        Raises LocalProtocolError when the region was deregistered before.
         """
         context = self.pd.context
         if self not in self.pd.regions:

@@ -1,4 +1,5 @@
-"""What verbs name: states, operations, rights and ends, by libibverbs' and pyverbs' words."""
+"""Enumerations of verbs, with the names of libibverbs and pyverbs: states, opcodes, access flags,
+statuses."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from emu._core import lib
 
 
 class QPType(IntEnum):
-    """IBTA's transport services."""
+    """The transport services of IBTA."""
 
     RC = lib.TRANSPORT_RC
     UC = lib.TRANSPORT_UC
@@ -16,7 +17,7 @@ class QPType(IntEnum):
 
 
 class QPState(IntEnum):
-    """The steps between them are in `emu/core/nic/qp_state.c`."""
+    """The states of a queue pair. `emu/core/nic/qp_state.c` has the transitions."""
 
     RESET = lib.QP_RESET
     INIT = lib.QP_INIT
@@ -28,7 +29,7 @@ class QPState(IntEnum):
 
 
 class AccessFlag(IntFlag):
-    """What a memory region may be used for; its own host may always read it."""
+    """Allowed access to a memory region. Its own host may always read it."""
 
     LOCAL_WRITE = lib.ACCESS_LOCAL_WRITE
     REMOTE_WRITE = lib.ACCESS_REMOTE_WRITE
@@ -37,7 +38,7 @@ class AccessFlag(IntFlag):
 
 
 class WROpcode(IntEnum):
-    """What a send work request asks for."""
+    """The operation of a send work request."""
 
     SEND = lib.VERB_SEND
     SEND_WITH_IMM = lib.VERB_SEND_IMM
@@ -50,7 +51,7 @@ class WROpcode(IntEnum):
 
 
 class WCOpcode(Enum):
-    """What a work completion is the end of."""
+    """The operation that a work completion ends."""
 
     SEND = "send"
     RDMA_WRITE = "rdma_write"
@@ -62,7 +63,7 @@ class WCOpcode(Enum):
 
 
 class WCStatus(IntEnum):
-    """How it ended."""
+    """The status of a work completion."""
 
     SUCCESS = lib.STATUS_SUCCESS
     LOC_LEN_ERR = lib.STATUS_LOC_LEN_ERR
@@ -77,9 +78,9 @@ class WCStatus(IntEnum):
 
 
 class WCFlag(IntFlag):
-    """What else a completed receive tells."""
+    """Additional information in the completion of a receive."""
 
     WITH_IMM = lib.WC_WITH_IMM
     WITH_INV = lib.WC_WITH_INV
     GRH = lib.WC_GRH
-    """A datagram: its first 40 bytes are for the GRH."""
+    """The receive is a datagram, and its first 40 bytes are reserved for the GRH."""

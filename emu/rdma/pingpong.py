@@ -1,14 +1,14 @@
-"""The ping-pong of libibverbs' examples, so that `ibv_rc_pingpong` and we can play it together.
+"""The ping-pong of libibverbs' examples, which lets an emulated NIC play with `ibv_rc_pingpong`.
 
-Both ends tell each other by TCP how to connect, each in one line of 52 bytes with a NUL at
-its end, the client first; then the client says that it is done:
+Over TCP, both ends exchange how to connect, the client first. Each sends one line of 52 bytes that
+ends with NUL. The client then confirms that it is connected:
 
     LID  QPN    PSN    GID in hex
     0000:000011:a1b2c3:00000000000000000000ffff0a000001
 
-Then the client SENDs, the server answers with a SEND, and so on. The examples have one buffer
-for what they send and what comes in: so what they send is what came to them before, and
-an end that sends something new each time can tell whether every byte has been there and back.
+Then the client SENDs, the server answers with a SEND, and so on. The examples use one buffer for
+sending and receiving, so they send back what they received. An end that sends new bytes each time
+can therefore check that every byte went both ways unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MAPPED = IPv6Address("::ffff:0.0.0.0")
 
 @dataclass(frozen=True)
 class PingPongConfig:
-    """What both ends must agree on, and how long we wait for an acknowledgement."""
+    """Settings that both ends must share, and the timeout for acknowledgements of this end."""
 
     qp_type: QPType
     size: int
@@ -50,7 +50,7 @@ class PingPongConfig:
 
 @dataclass(frozen=True)
 class End(QPEnd):
-    """How to connect to one end."""
+    """The number, PSN and address of one end, which the other end needs to connect."""
 
     def line(self) -> bytes:
         gid = int(_MAPPED) | self.address
@@ -58,7 +58,8 @@ class End(QPEnd):
 
     @classmethod
     def parse(cls, line: bytes) -> Self:
-        """Raises RemoteProtocolError for what is no such line, or no IPv4 address."""
+        """The end in a received line. Raises RemoteProtocolError for another text, or an address
+        that is not IPv4."""
         try:
             _lid, qpn, psn, gid = (int(word, 16) for word in line.rstrip(b"\0").split(b":"))
             address = IPv6Address(gid).ipv4_mapped
@@ -73,7 +74,7 @@ class End(QPEnd):
 
 
 def dial(server: str | None, port: int) -> socket.socket:
-    """A TCP connection: to the server, or with None, of the first client that comes."""
+    """A TCP connection to the server; with None, from the first client that connects."""
     if server is not None:
         return socket.create_connection((server, port))
     with socket.create_server(("", port)) as listener:
@@ -81,16 +82,16 @@ def dial(server: str | None, port: int) -> socket.socket:
 
 
 def meet(line: socket.socket, player: Player, *, is_client: bool) -> None:
-    """Both ends tell each other how to connect, and do. A server is ready when it answers."""
-    own = player.qp.end
-    told = End(own.qp_num, own.psn, own.address).line()
+    """Exchanges how to connect, and connects. A server is ready when it answers."""
+    end = player.qp.end
+    own = End(end.qp_num, end.psn, end.address).line()
     if is_client:
-        line.sendall(told)
+        line.sendall(own)
         player.connect(End.parse(_read(line, _LINE_BYTES)))
         line.sendall(_DONE)
     else:
         player.connect(End.parse(_read(line, _LINE_BYTES)))
-        line.sendall(told)
+        line.sendall(own)
 
 
 def _read(line: socket.socket, size: int) -> bytes:
@@ -104,7 +105,7 @@ def _read(line: socket.socket, size: int) -> bytes:
 
 
 class Player:
-    """Our end of a game."""
+    """This end of a ping-pong."""
 
     def __init__(self, context: Context, game: PingPongConfig) -> None:
         """Raises UsageError when the interface cannot carry packets of the game's MTU."""
@@ -122,7 +123,7 @@ class Player:
         self.qp = pd.create_qp(game.qp_type, self._sent, self._came)
 
     def connect(self, other: QPEnd) -> None:
-        """To RTS, with receives posted before anything can come."""
+        """Takes the queue pair to RTS. Receives are posted before packets can arrive."""
         game = self._game
         self.qp.to_init()
         for _ in range(min(_RECEIVES, game.iterations)):
@@ -139,11 +140,11 @@ class Player:
         self.qp.to_rts(retries if game.qp_type is QPType.RC else AS_IT_IS)
 
     async def play(self, random: Random | None, *, is_client: bool) -> int:
-        """The whole game; how many messages had been at the other end and back.
+        """Plays all turns, and returns how many messages went to the other end and came back.
 
-        Each message is new, of `random` bytes. None: we send back what came, as the
-        examples do, and the other end tells. Raises RemoteProtocolError when a byte
-        is not what it was, or the queue pair fails, and TimeoutError.
+        Each message has new `random` bytes. With None, this end sends back what it received, as
+        the examples do, and the other end compares. Raises RemoteProtocolError when a byte has
+        changed or the queue pair fails, and TimeoutError.
         """
         returned = 0
         if is_client:

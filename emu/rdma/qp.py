@@ -1,4 +1,4 @@
-"""Queue pairs: made, taken through their states, and given work."""
+"""Queue pairs: their states, and their work requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from emu.rdma.work import NOTHING, RecvWR, SendWR
 
 @dataclass(frozen=True)
 class QPEnd:
-    """What the other end must know to connect."""
+    """The values of one end that the other end needs to connect."""
 
     qp_num: int
     psn: int
@@ -80,22 +80,22 @@ class QP:
 
     @property
     def end(self) -> QPEnd:
-        """For the other end's `connect`."""
+        """The argument for the other end's `connect`."""
         return QPEnd(self.qp_num, int(self._config.psn), self._context.address)
 
     # ---- states --------------------------------------------------------------
 
     def modify(self, state: QPState, attr: QPAttr = AS_IT_IS) -> None:
-        """Takes the queue pair into another state, or into the one it is in.
+        """Takes the queue pair to another state, or changes attributes in its present state.
 
-        Raises LocalProtocolError, and has changed nothing, when there is no such
-        step, it does not take an attribute (`emu.rdma.attributes`), one is wrong, or one is
-        missing: RTR needs `dest_qp_num`, `rq_psn` and `dest_address`, but for datagrams.
-        In ERR all that is posted completes, flushed; in RESET it is forgotten, and so are
-        completions that nobody has polled.
+        Raises LocalProtocolError, and changes nothing, when there is no such transition, or when
+        an attribute is not allowed (`emu.rdma.attributes`), wrong or missing. RTR needs
+        `dest_qp_num`, `rq_psn` and `dest_address`, except for datagrams. In ERR, all posted work
+        requests complete with a flush error. RESET discards them, and completions that were not
+        polled.
         """
         refuse_stranger(repr(self), "state", state, QPState)
-        far = attr.dest_address  # asked for while the NICs go on: it can take a while
+        far = attr.dest_address  # its level is looked up before the NICs stop: it can take long
         level = self._context.service_level(far) if isinstance(far, int) else None
         with self._context.clock.standing():
             self._refuse_step(state)
@@ -116,7 +116,7 @@ class QP:
         self.modify(QPState.RTS, attr)
 
     def connect(self, other: QPEnd) -> None:
-        """From RESET to RTS, with the other end's number, PSN and address."""
+        """Takes the queue pair from RESET to RTS, with the other end's number, PSN and address."""
         self.to_init()
         self.to_rtr(QPAttr(dest_qp_num=other.qp_num, rq_psn=other.psn, dest_address=other.address))
         self.to_rts()
@@ -142,7 +142,7 @@ class QP:
         self._refuse_path_mtu(given.get("path_mtu", 0))
 
     def _refuse_path_mtu(self, path_mtu: int) -> None:
-        """Drivers answer ibv_modify_qp by EINVAL where the port could not carry such packets."""
+        """Refuses a path MTU above the port's, for which drivers fail ibv_modify_qp with EINVAL."""
         active = self._context.active_mtu
         if path_mtu > active:
             raise LocalProtocolError(
@@ -151,7 +151,7 @@ class QP:
             )
 
     def _remote(self, attr: QPAttr) -> Any:
-        """The `struct qp_remote`."""
+        """The `struct qp_remote` of the other end."""
         if self.qp_type is QPType.UD:
             return ffi.new("struct qp_remote *", {"address": self._context.address})
         missing = [name for name in REMOTE if getattr(attr, name) is None]
@@ -191,8 +191,8 @@ class QP:
         refuse_send(refused, repr(self), state, self.qp_type, self._rooms, wr)
 
     def _level_to(self, address: int) -> int:
-        """As the path record said when the first datagram went there: an address handle is made
-        once."""
+        """The service level of the path record when the first datagram was sent there, as if its
+        address handle was made then."""
         if address not in self._levels:
             self._levels[address] = self._context.service_level(address)
         return self._levels[address]

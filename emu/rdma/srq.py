@@ -11,7 +11,7 @@ from emu.rdma.work import RecvWR
 
 
 class SRQ:
-    """Receives for whichever of its queue pairs needs one next."""
+    """A queue of receives. Each goes to the next of its queue pairs that needs one."""
 
     def __init__(self, pd: PD, max_wr: int) -> None:
         refuse_numbers(pd.context.name, {"max_wr": max_wr})

@@ -1,4 +1,4 @@
-"""Work requests and work completions: plain values that go into queues and come out of them."""
+"""Work requests and work completions as plain values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENDS = {
 
 @dataclass(frozen=True)
 class SGE:
-    """Some bytes of registered memory."""
+    """A scatter/gather element: a range of registered memory."""
 
     addr: int
     length: int
@@ -32,39 +32,39 @@ class SGE:
 
 
 NOTHING = SGE(0, 0, 0)
-"""No bytes at all: for messages of length 0, which need no memory."""
+"""The empty element, for messages of length 0, which need no memory."""
 
 
 @dataclass(frozen=True)
 class AH:
-    """Where datagrams go: a host's address (`Context.address`)."""
+    """An address handle for datagrams: the destination host's `Context.address`."""
 
     address: int
 
 
 @dataclass(frozen=True)
 class SendWR:
-    """A message to send. READs and atomics put what they fetch into `sge`."""
+    """A message to send. READs and atomics put the fetched bytes into `sge`."""
 
     opcode: WROpcode = WROpcode.SEND
     sge: SGE = NOTHING
     wr_id: int = 0
-    """Comes back in the completion."""
+    """Returned in the completion."""
     remote_addr: int = 0
     rkey: int = 0
     imm_data: int = 0
     invalidate_rkey: int = 0
     compare_add: int = 0
-    """CMP_AND_SWP: what must be there; FETCH_AND_ADD: what is added."""
+    """CMP_AND_SWP: the value to compare with; FETCH_AND_ADD: the value to add."""
     swap: int = 0
     inline: bytes | NDArray[Any] | None = None
-    """These bytes, instead of `sge` (IBV_SEND_INLINE): they are copied when they are posted, need
-    no registered memory, and are the program's again at once. SEND and WRITE only, and no more than
-    the queue pair's `max_inline_data`."""
+    """Bytes to send instead of `sge` (IBV_SEND_INLINE). Posting copies them, so they need no
+    registered memory, and the program may change them at once. For SEND and WRITE only, up to the
+    queue pair's `max_inline_data`."""
     signaled: bool = True
-    """False: it completes in silence, unless it fails."""
+    """False: there is no completion unless the request fails."""
     ah: AH | None = None
-    """UD only, with the two below."""
+    """The destination, for UD only, with `remote_qpn` and `remote_qkey`."""
     remote_qpn: int = 0
     remote_qkey: int = 0
 
@@ -85,14 +85,14 @@ class SendWR:
 
     @property
     def immediate(self) -> int:
-        """The 32 bits that go with it."""
+        """The 32 bits sent with the message: immediate data, or the key to invalidate."""
         is_key = self.opcode is WROpcode.SEND_WITH_INV
         return self.invalidate_rkey if is_key else self.imm_data
 
 
 @dataclass(frozen=True)
 class RecvWR:
-    """Memory for one SEND, or for the news of one WRITE with immediate data."""
+    """A receive, for one SEND or one WRITE with immediate data."""
 
     sge: SGE = NOTHING
     wr_id: int = 0
@@ -113,7 +113,7 @@ def _numbers(sge: SGE, wr_id: int) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class WC:
-    """The end of a work request."""
+    """A work completion."""
 
     wr_id: int
     status: WCStatus
@@ -122,14 +122,14 @@ class WC:
     qp_num: int
     wc_flags: WCFlag
     imm_data: int
-    """With WCFlag.WITH_INV: the key that was invalidated."""
+    """The immediate data; with WCFlag.WITH_INV, the key that was invalidated."""
     src_qp: int
-    """Of a datagram."""
+    """The number of the queue pair that sent a datagram."""
     at_ns: float
-    """The emulated time at which it ended."""
+    """The emulated time of the completion."""
 
     def succeeded(self) -> WC:
-        """Itself. Raises RemoteProtocolError when it failed: what, and on which queue pair."""
+        """This completion. Raises RemoteProtocolError if the request failed."""
         if self.status is not WCStatus.SUCCESS:
             raise RemoteProtocolError(
                 f"QP {self.qp_num:#x}: {self.opcode.value} (wr_id {self.wr_id}) ended with "
@@ -139,7 +139,7 @@ class WC:
 
 
 def completion(seen: Any) -> WC:
-    """A C `struct work_completion` as a value."""
+    """The value of a C `struct work_completion`."""
     verb = WROpcode(seen.verb)
     is_write = verb is WROpcode.RDMA_WRITE_WITH_IMM
     received = WCOpcode.RECV_RDMA_WITH_IMM if is_write else WCOpcode.RECV
