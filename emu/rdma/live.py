@@ -78,7 +78,7 @@ def _standing(spec: Spec, slowdown: float) -> Iterator[None]:
     up, failures = threading.Event(), list[Exception]()
 
     def own() -> None:
-        """Runs the lab. Afterwards it closes the listener, so that calls to the lab fail at once."""
+        """Runs the lab, then closes the listener, so that later calls to the lab fail at once."""
         try:
             run_in_lab(job, on_progress=ignore, on_up=up.set, files=[listener.fileno()])
         except KeyboardInterrupt:
