@@ -1,4 +1,4 @@
-"""`emu capture PORT`: the packets on a cable of a lab that is up."""
+"""`emu capture PORT`: captures the packets on a cable of a running lab."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from emu.streams import ReaderGone
 @click.option(
     "--since-start",
     is_flag=True,
-    help="Begin with what is kept since the lab's start: the first 32 MB of the ports in the "
+    help="Begin with the packets kept since the lab's start: the first 32 MB of the ports in the "
     "spec's `capture:`.",
 )
 def command(
     lab: str | None, port: str, path: str | None, count: int | None, since_start: bool
 ) -> None:
-    """Capture the cable in PORT, e.g. leaf1:h1, both directions, from now on until Ctrl-C.
+    """Capture the cable in PORT, e.g. leaf1:h1, in both directions until Ctrl-C.
 
     Writes pcapng with emulated time stamps; on InfiniBand it holds ERF records:
 
@@ -52,16 +52,17 @@ def command(
                 client, port, _opened(path or "-"), limit=count, since_start=since_start
             )
     except (BrokenPipeError, ReaderGone):
-        say("whoever read the capture has gone")
+        say("the reader of the capture has ended")
         return
     say(f"{done.frames:,} frames captured")
     if done.missed:
-        say(f"{done.missed:,} are missing: they came faster than they were written")
+        say(f"{done.missed:,} are missing: they arrived faster than they were written")
 
 
 @contextmanager
 def _opened(path: str) -> Iterator[BinaryIO]:
-    """A reader that goes away is the caller's business. Any other trouble is told."""
+    """Opens the file, or stdout. Raises EmuError if it cannot be written, but BrokenPipeError if
+    its reader has ended."""
     try:
         if path == "-":
             yield sys.stdout.buffer

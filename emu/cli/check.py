@@ -1,4 +1,4 @@
-"""`emu check`: what this machine has of what labs use, and what is used instead."""
+"""`emu check`: shows what labs need, what this machine lacks, and what a lab uses instead."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MARGIN = " " * 9
 @click.command("check")
 @json_option
 def command(as_json: bool) -> None:
-    """Check this machine for what labs need. Exits 3 when something required is missing."""
+    """Check this machine for what labs need. Exits with 3 if something required is missing."""
     results = run_probes()
     if as_json:
         click.echo(json.dumps(as_document(results), indent=2))
@@ -32,13 +32,13 @@ def command(as_json: bool) -> None:
 
 
 def exit_code(results: Sequence[ProbeResult]) -> ExitCode:
-    """3 when a required thing is missing, 0 otherwise."""
+    """3 if something required is missing, else 0."""
     lacking = any(result.required and not result.present for result in results)
     return ExitCode.HOST if lacking else ExitCode.OK
 
 
 def as_document(results: Sequence[ProbeResult]) -> dict[str, object]:
-    """The results for programs."""
+    """The results as a JSON document."""
     return {
         "schema": SCHEMA,
         "ok": exit_code(results) is ExitCode.OK,
@@ -47,7 +47,7 @@ def as_document(results: Sequence[ProbeResult]) -> dict[str, object]:
 
 
 def as_lines(results: Sequence[ProbeResult]) -> Iterator[str]:
-    """The results for people: a line each, and below it what to do where something lacks."""
+    """The results as text: a line each, and the remedy below if something is missing."""
     width = max(len(result.name) for result in results)
     for result in results:
         yield f"{_word(result):{len(_MARGIN)}}{result.name:{width}}  for {result.needed_for}"
@@ -55,9 +55,9 @@ def as_lines(results: Sequence[ProbeResult]) -> Iterator[str]:
             yield f"{_MARGIN}{result.missing}"
             if result.instead:
                 yield f"{_MARGIN}used instead: {result.instead}"
-            yield f"{_MARGIN}to have it: {result.remedy}"
+            yield f"{_MARGIN}to get it: {result.remedy}"
     if any("sudo " in result.remedy for result in results if not result.present):
-        yield "What begins with sudo needs an administrator; all else you can do yourself."
+        yield "Commands with sudo need an administrator; you can run the others yourself."
 
 
 def _word(result: ProbeResult) -> str:

@@ -1,4 +1,4 @@
-"""`emu compare SPEC`: the same workload over several fabrics."""
+"""`emu compare SPEC`: runs the same workload over several fabrics."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from emu.spec.model import Spec, load_spec
 @spec_argument
 @settings_option
 @clock_option(default=REAL)
-@click.option("--clocks", is_flag=True, help="Put the two clocks side by side instead.")
+@click.option("--clocks", is_flag=True, help="Compare the two clocks instead.")
 @seeds_option
 @out_option
 @quiet_option
@@ -53,14 +53,14 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Run every variant in SPEC's `compare:` section and put them side by side.
+    """Run every variant in SPEC's `compare:` section and compare the results.
 
-    Exits 1 when a check fails, or when a variant leaves flows unfinished and its spec does not say
+    Exits with 1 if a check fails, or if a variant leaves flows unfinished and its spec has no
     `unfinished: allow`.
 
-    With --clocks, run each of them (or SPEC itself, where it has none) on the
-    real and on the virtual clock: the difference is the emulator's own error.
-    Where congestion control makes a run chaotic, --clocks compares several --seeds.
+    With --clocks, run each variant (or SPEC itself, if it has none) on the real and
+    on the virtual clock: the difference is the emulator's own error. If congestion
+    control makes runs chaotic, --clocks compares several --seeds.
     """
     if clocks and _is_given("clock"):
         raise UsageError("--clock: --clocks runs on both; leave one of the two out")
@@ -94,7 +94,7 @@ def command(
 
 
 def _is_given(option: str) -> bool:
-    """Whether the command line says it, and no default."""
+    """Whether the command line has the option."""
     source = click.get_current_context().get_parameter_source(option)
     return source is ParameterSource.COMMANDLINE
 
@@ -114,7 +114,7 @@ def _variants(spec: Spec) -> dict[str, Spec]:
 def _compare_clocks(
     specs: Sequence[Spec], folder: Path, stream: TextIO, as_json: bool, *, quiet: bool
 ) -> NoReturn:
-    """`specs`: the same one, with one seed after the other."""
+    """Runs each spec on both clocks, and compares them. `specs`: one spec with several seeds."""
     _refuse(specs, runner_on(REAL.name), runner_on(VIRTUAL.name))
     runs: dict[str, list[BothClocks]] = {}
     for spec in specs:
@@ -130,7 +130,8 @@ def _compare_clocks(
 
 
 def _on_both(name: str, spec: Spec, folder: Path, place: Path, *, quiet: bool) -> BothClocks:
-    """Each run is written as soon as it is over: a series that is interrupted has left some."""
+    """Runs a spec on both clocks. Writes each run when it is over, so that an interrupted series
+    keeps the finished ones."""
 
     def on(clock: Clock) -> RunFacts:
         out = folder / clock.name / place
@@ -144,8 +145,8 @@ def _on_both(name: str, spec: Spec, folder: Path, place: Path, *, quiet: bool) -
 def _run_all(
     variants: Mapping[str, Spec], runner: Runner, folder: Path, *, quiet: bool
 ) -> tuple[list[RunFacts], EmuError | KeyboardInterrupt | None]:
-    """Each run is written as soon as it is over; those before one that was stopped, or failed,
-    and what that raised."""
+    """Runs all variants, and writes each when it is over. Returns the finished runs, and the
+    exception if a run failed or was stopped."""
     runs: list[RunFacts] = []
     try:
         with sigterm_interrupts():

@@ -1,4 +1,4 @@
-"""`emu counters [PLACE...]`: the counters of a lab that is up, once."""
+"""`emu counters [PLACE...]`: prints the counters of a running lab once."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SCHEMA = "emu.counters/1"
     "seconds",
     type=click.FloatRange(0.01, 3600),
     metavar="SECONDS",
-    help="Show what is counted in the next SECONDS.",
+    help="Show the increase in the next SECONDS.",
 )
 @click.option("--all", "zeros", is_flag=True, help="Also show counters that are 0.")
-@click.option("--explain", "explained", is_flag=True, help="Say what each counter means.")
+@click.option("--explain", "explained", is_flag=True, help="Explain each counter.")
 @json_option
 def command(
     places: tuple[str, ...],
@@ -38,8 +38,9 @@ def command(
 ) -> None:
     """Print the counters of a lab's ports and NICs, by the names that operators know.
 
-    Those of all places, or of a port (leaf1:h1), of a switch's ports (leaf1), or of a host's
-    NIC (h1). Ports count from the lab's start on, NICs from the start of its traffic.
+    Each argument is a port (leaf1:h1), a switch (leaf1: all its ports) or a host (h1: its NIC);
+    by default all are printed. Ports count from the lab's start on, NICs from the start of its
+    traffic.
     """
     from emu.daemon.client import LabClient
     from emu.daemon.client_snapshot import take_snapshot
@@ -47,7 +48,7 @@ def command(
     from emu.spec.model import spec_from_json
 
     if seconds is not None and math.isnan(seconds):
-        raise UsageError("--delta is no number of seconds; write for example 0.5")
+        raise UsageError("--delta is not a number of seconds; write for example 0.5")
     chosen = Chosen(places, zeros or as_json)
     with LabClient(lab) as client:
         spec = spec_from_json(client.status().spec)
@@ -70,7 +71,7 @@ def command(
         click.echo(line)
     say(_when(client.name, now.time_ns, over_ns))
     if not now.hosts:
-        say("NICs have counted nothing: they count from `emu traffic start` on")
+        say("NICs have no counters yet: they count from `emu traffic start` on")
 
 
 def _when(lab: str, time_ns: int, over_ns: int | None) -> str:

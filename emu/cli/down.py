@@ -1,4 +1,4 @@
-"""`emu down [LAB]`: the end of a lab that `emu up` has brought up."""
+"""`emu down [LAB]`: ends a lab that `emu up` has brought up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from emu.cli.say import say
 @click.command("down")
 @lab_argument
 def command(lab: str | None) -> None:
-    """End LAB; returns when nothing of it is left."""
+    """End LAB, and wait until nothing of it is left."""
     from emu.daemon.client import LabClient
 
     with LabClient(lab) as client:

@@ -1,4 +1,4 @@
-"""`emu events [LAB]`: what happens in a lab that is up, one JSON object a line."""
+"""`emu events [LAB]`: prints the events of a running lab, one JSON object a line."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import click
 from emu.cli.options import lab_argument
 from emu.cli.say import say
 
-_SECONDS_BETWEEN_LOOKS = 0.2
+_SECONDS_BETWEEN_SNAPSHOTS = 0.2
 
 
 @click.command("events")
 @lab_argument
 def command(lab: str | None) -> None:
-    """Print what happens in LAB from now on.
+    """Print the events in LAB from now on.
 
-    Changes of state with their causes: links down and up and the fault that did it, routes that
-    have converged, faults set and cleared, pause storms, the PFC watchdog, deadlocks, queue pairs
-    that failed, traffic. And what is counted: pauses, marks, drops, CNPs, at most five times a
+    Events are changes of state with their causes: links down and up with the fault that caused
+    it, converged routes, faults set and cleared, pause storms, the PFC watchdog, deadlocks, failed
+    queue pairs, traffic. Other events are counts: pauses, marks, drops, CNPs, at most five times a
     second for each kind and place.
 
-    One JSON object a line. Goes on until Ctrl-C or the lab's end. A line on stderr says from when
-    on events are printed: a script that starts traffic waits for it first.
+    Prints one JSON object a line until Ctrl-C or the lab's end. A line on stderr shows that events
+    are printed from then on: a script must wait for that line before it starts traffic.
     """
     from emu.daemon.client import LabClient
     from emu.daemon.client_snapshot import take_snapshot
@@ -38,7 +38,7 @@ def command(lab: str | None) -> None:
         pauses = Pauses(peers, topology.host)
         say(f"printing the events of {client.name} from now on")
         while True:
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
+            time.sleep(_SECONDS_BETWEEN_SNAPSHOTS)
             now = take_snapshot(client)
             happened = (*events_between(before, now), *pauses.events(before, now))
             for event in in_order(happened):

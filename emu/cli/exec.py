@@ -38,8 +38,8 @@ def command(lab: str | None, emulated: bool, node: str, words: tuple[str, ...]) 
     emu exec --emulated h1 -- iperf3 -c h5 -n 50M -i 0
 
     Times that the kernel measures stay real: TCP's timeouts and round trips, the times of packets.
-    Programs that show them (ping, tcpdump, iperf3 -J) are refused, and so are those without effect
-    of libfaketime (static ones, those in Go, those with more rights than you). The time of day
+    Programs that show them (ping, tcpdump, iperf3 -J) are refused, and so are programs that ignore
+    libfaketime (static ones, those in Go, those with more rights than you). The time of day
     differs between programs; only durations can be compared.
     """
     from emu.daemon.client import LabClient

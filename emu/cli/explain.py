@@ -1,4 +1,4 @@
-"""`emu explain KEY`: what a key of a spec, a preset, a counter, a check, a fault ... means."""
+"""`emu explain KEY`: explains keys of a spec, presets, counters, checks, faults and others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def command(
     settings: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Tell what a key of a spec means: its unit, its default and why, and its source.
+    """Explain a key of a spec: its meaning, unit, default with the reason, and source.
 
     \b
     emu explain                            all sections of a spec

@@ -1,7 +1,7 @@
-"""The fabric of a spec, for verbs that bring a traffic of their own: `emu perf`, `emu nccl`.
+"""The fabric of a spec, for verbs with their own traffic: `emu perf`, `emu nccl`.
 
-What a spec says about its own traffic is left out before anybody looks at it, so that nothing
-there can be wrong; the verb then adds its own (see `emu.spec.from_code.changed`).
+The spec's traffic is left out before the spec is validated, so that mistakes there do not matter.
+The verb then adds its own (see `emu.spec.from_code.changed`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def load_fabric(
     )
     if spec.hosts.stack == "tcp":
         raise UsageError(
-            f"hosts.stack: tcp, and emu {verb} measures RDMA; add --set hosts.stack=rdma"
+            f"hosts.stack: tcp, but emu {verb} measures RDMA; add --set hosts.stack=rdma"
         )
     return spec
 
@@ -44,6 +44,4 @@ def _refuse_without_effect(settings: Sequence[str], replaced: Sequence[str], ver
         key = setting.partition("=")[0]
         section = key.partition(".")[0]
         if section in replaced:
-            raise UsageError(
-                f"--set {key}: emu {verb} has its own {section}, whatever a spec says; leave it out"
-            )
+            raise UsageError(f"--set {key}: emu {verb} has its own {section}; leave it out")

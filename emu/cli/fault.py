@@ -1,4 +1,4 @@
-"""`emu fault set|clear|list`: what goes wrong in a lab that is up."""
+"""`emu fault set|clear|list`: sets, clears and lists the faults of a running lab."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from emu.cli.say import say
 
 @click.group("fault")
 def command() -> None:
-    """Inject faults into a lab that is up, and clear them."""
+    """Inject faults into a running lab, and clear them."""
 
 
 @command.command("set")
 @lab_option
 @click.argument("text", metavar="FAULT")
 def set_(lab: str | None, text: str) -> None:
-    """Inject FAULT now. It is written as in a spec's `faults:`.
+    """Inject FAULT now, in the form of an entry of a spec's `faults:`.
 
     `emu explain fault` lists the kinds of faults.
 
     emu fault set "loss: {cable: leaf1:h1, every: 256}"
 
-    emu fault set "{name: mad, for: 1ms, pause-storm: {host: h1, priority: 3}}"
+    emu fault set "{name: storm, for: 1ms, pause-storm: {host: h1, priority: 3}}"
 
     emu fault set "small-headroom: {switch: leaf1, fraction: 20%}"
 
@@ -42,8 +42,8 @@ def set_(lab: str | None, text: str) -> None:
     with LabClient(lab) as client:
         fault = fault_from_text(text, spec_from_json(client.status().spec))
         (name,) = fault_names((fault,))
-        told = fault.to_mapping() | {"name": name}
-        there, _ = client.ask(SetFault(name, told))
+        entry = fault.to_mapping() | {"name": name}
+        there, _ = client.ask(SetFault(name, entry))
     waits = any(one.name == name and one.state == "waiting" for one in there.faults)
     how = "begins with the traffic" if waits else "has begun"
     say(f"{client.name}: {name} {how}; `emu fault clear {name}` ends it")
@@ -65,9 +65,9 @@ def clear(lab: str | None, name: str) -> None:
 @command.command("list")
 @lab_argument
 def list_(lab: str | None) -> None:
-    """Print the faults of LAB and what they did so far, one JSON object a line.
+    """Print the faults of LAB and their counts so far, one JSON object a line.
 
-    Times count from when the lab came up, in emulated time, as in `emu capture`. `state` is
+    Times are emulated, from the lab's start on, as in `emu capture`. `state` is
     waiting, active or over.
     """
     from emu.daemon.client import LabClient

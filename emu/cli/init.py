@@ -1,4 +1,4 @@
-"""`emu init`: a commented spec to begin with, for a fabric asked for by options."""
+"""`emu init`: writes a commented spec for a fabric, which options describe."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PRESETS = ("nvidia", "sonic", "cisco", "dctcp")
 def _dimensions(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
     """`3x4` as (3, 4)."""
     if text and not all(part.isdecimal() for part in text.split("x")):
-        raise click.BadParameter(f"{text!r} is no size of a grid; write it like 3x4")
+        raise click.BadParameter(f"{text!r} is not the size of a grid; write it like 3x4")
     return tuple(map(int, text.split("x"))) if text else ()
 
 
@@ -48,7 +48,7 @@ def _congestion_control(
     metavar="FILE",
     help="File to write; - is stdout.  [default: <pattern>.emu.yml]",
 )
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @click.option(
     "--fabric",
     type=click.Choice(list(FABRIC_KINDS)),
@@ -61,10 +61,10 @@ def _congestion_control(
     type=click.Choice(_TOPOLOGIES),
     default="leaf-spine",
     show_default=True,
-    help="How switches are joined.",
+    help="The topology of the switches.",
 )
 @click.option(
-    "--hosts", type=click.IntRange(2, 1024), default=8, show_default=True, help="How many hosts."
+    "--hosts", type=click.IntRange(2, 1024), default=8, show_default=True, help="Number of hosts."
 )
 @click.option(
     "--leaves",
@@ -76,7 +76,7 @@ def _congestion_control(
 @click.option(
     "--spines",
     type=click.IntRange(1, 64),
-    help="Spine switches.  [default: as many as a leaf has hosts: nothing is oversubscribed]",
+    help="Spine switches.  [default: as many as a leaf has hosts, without oversubscription]",
 )
 @click.option(
     "--gpus",
@@ -100,9 +100,7 @@ def _congestion_control(
     help="The traffic.",
 )
 @click.option("--size", help="Size of each message, buffer or block.  [default: by the pattern]")
-@click.option(
-    "--preset", type=click.Choice(_PRESETS), help="Switches as a vendor's operators set them."
-)
+@click.option("--preset", type=click.Choice(_PRESETS), help="Settings of a vendor's switches.")
 @click.option(
     "--lossless/--lossy", default=None, help="RoCE: with PFC and ECN, or without.  [default: with]"
 )
@@ -126,8 +124,8 @@ def _congestion_control(
     help="Add four variants for `emu compare`: RoCE lossy, with PFC, with DCQCN; InfiniBand.",
 )
 def command(target: str, force: bool, **wishes: Any) -> None:
-    """Write a commented spec for a fabric. It validates, and runs as it is (a ring
-    with PFC may deadlock, and says so).
+    """Write a commented spec for a fabric. It is valid and can be run without changes
+    (a ring with PFC may deadlock, which the report explains).
 
     \b
     emu init --fabric ib --hosts 64 --rate 400Gbit -o my.emu.yml
@@ -154,7 +152,7 @@ def command(target: str, force: bool, **wishes: Any) -> None:
 
 
 def _words() -> list[str]:
-    """The command line as it was given, without its path."""
+    """The command line without the program's path."""
     return sys.argv[1:]
 
 
@@ -179,13 +177,13 @@ def _refuse_contradictions(wishes: dict[str, Any]) -> None:
         wishes["preset"] or wishes["lossless"] is not None
     ):
         option = "--preset" if wishes["preset"] else "--lossless and --lossy"
-        raise UsageError(f"{option}: for RoCE alone; InfiniBand has credits. Leave it out")
+        raise UsageError(f"{option}: only for RoCE; InfiniBand has credits. Leave it out")
     if wishes["preset"] and wishes["lossless"] is not None:
-        raise UsageError("--preset says itself what is lossless; leave out --lossless and --lossy")
+        raise UsageError("--preset decides what is lossless; leave out --lossless and --lossy")
 
 
 def _write(path: Path, text: str, force: bool) -> None:
-    """A file that is there stays as it is, unless it may be written over."""
+    """Raises UsageError if the file exists and must not be overwritten."""
     try:
         if force:
             write_text(path, text)
@@ -193,7 +191,7 @@ def _write(path: Path, text: str, force: bool) -> None:
             with path.open("x", encoding="utf-8") as file:
                 file.write(text)
     except FileExistsError:
-        raise UsageError(f"{path}: is there already; choose another -o, or add --force") from None
+        raise UsageError(f"{path}: exists already; choose another -o, or add --force") from None
     except OSError as error:
         raise UsageError(
             f"{path}: cannot be written ({error.strerror}); choose another -o"

@@ -1,4 +1,4 @@
-"""`emu inspect CAPTURE`: what a capture holds, and which of its checksums are wrong."""
+"""`emu inspect CAPTURE`: counts the packets of a capture and checks their checksums."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Row = tuple[str, str]
 @click.argument("capture", type=click.Path(dir_okay=False, path_type=Path))
 @json_option
 def command(capture: Path, as_json: bool) -> None:
-    """Count what CAPTURE holds and check its ICRCs and VCRCs, which Wireshark does not.
+    """Count the packets in CAPTURE and check ICRCs and VCRCs, which Wireshark does not.
 
-    CAPTURE is any pcap, pcapng or ERF file, of this emulator or of real hardware.
+    CAPTURE is a pcap, pcapng or ERF file, from this emulator or from real hardware.
     """
     found = inspect(capture)
     if as_json:
@@ -39,7 +39,7 @@ def command(capture: Path, as_json: bool) -> None:
 
 
 def _print(sections: Iterable[tuple[str, list[Row]]]) -> None:
-    """A table on a terminal; elsewhere lines of section, name and value, with tabs between."""
+    """Prints a table on a terminal; elsewhere lines with section, name and value, tab-separated."""
     console = Console()
     table = Table.grid("", "", "", padding=(0, 2))
     for title, rows in sections:
@@ -96,7 +96,7 @@ def _pauses(found: Inspection) -> Iterable[Row]:
 
 
 def _psns(found: Inspection) -> Iterable[Row]:
-    """Totals, and the flows that were not in perfect order."""
+    """Totals, and the flows with gaps or repeats."""
     if not found.flows:
         return
     gaps, missing, repeats = found.psn_totals()

@@ -1,8 +1,8 @@
-"""The `emu` command. Each verb is a file beside this one; here their errors become exit codes.
+"""The `emu` command. Each verb is a file in this folder; this file maps errors to exit codes.
 
-What a user may meet is an EmuError: its text goes to stderr, its exit code to
-the caller. So do limits of the machine, and output that nobody takes. Anything else
-is a fault of ours: it shows its traceback, and exits with 4.
+Errors that a user may see are EmuErrors: the text goes to stderr, the exit code to the caller. So
+are limits of the machine, and output that cannot be written. Any other exception is a bug in the
+emulator: it prints a traceback and exits with 4.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from emu.resources import lacking, need_memory
 from emu.streams import guard_streams
 
 VERBS = {
-    "capture": "Capture the cable in a port, both directions, until Ctrl-C.",
+    "capture": "Capture the cable in a port, in both directions, until Ctrl-C.",
     "check": "Check this machine for what labs need.",
-    "compare": "Run every variant of a spec and put them side by side.",
+    "compare": "Run every variant of a spec and compare the results.",
     "counters": "Print the counters of a lab by port and NIC.",
     "down": "End a lab.",
-    "events": "Print what happens in a lab from now on.",
+    "events": "Print the events in a lab from now on.",
     "exec": "Run a command on a host or switch of a lab.",
-    "explain": "Tell what a key, counter, preset or check means.",
-    "fault": "Inject faults into a lab that is up, and clear them.",
-    "init": "Write a commented spec for a fabric asked for by options.",
-    "inspect": "Count what a capture holds and check its ICRCs and VCRCs.",
+    "explain": "Explain a key, counter, preset or check.",
+    "fault": "Inject faults into a running lab, and clear them.",
+    "init": "Write a commented spec for a fabric described by options.",
+    "inspect": "Count the packets in a capture and check ICRCs and VCRCs.",
     "mn": "",
     "mpirun": "Run an MPI program on all hosts of a lab.",
     "nccl": "Collectives over a range of sizes, printed as nccl-tests does.",
     "perf": "Measure one pair of hosts as perftest would.",
     "pingpong": "Exchange messages with Linux' ibv_rc_pingpong.",
     "results": "Run the specs of a folder and judge them by their checks.",
-    "run": "Run a spec and report what happened.",
+    "run": "Run a spec and report the results.",
     "schema": "Print the JSON schema of spec files, with every key.",
     "shell": "Open Mininet's prompt: h1 ping h5, net, help.",
-    "status": "Tell which labs are up and how their traffic is.",
+    "status": "Show the running labs and the state of their traffic.",
     "topology": "Read or write fabrics of other programs.",
-    "traffic": "Start or stop the traffic of a lab that is up.",
+    "traffic": "Start or stop the traffic of a running lab.",
     "up": "Bring up a fabric and leave it running until `emu down`.",
     "validate": "Check a spec file.",
     "watch": "Show a lab's rates, queues, pauses and marks by port.",
@@ -54,13 +54,13 @@ VERBS = {
 
 
 class Verbs(click.Group):
-    """Imports a verb only when it is used: some take a second to import, `emu --help` does not."""
+    """Imports a verb only when it is used, because some take a second to import."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """What lists of verbs show; `resolve_command` has what runs."""
+        """A placeholder for lists of verbs; `resolve_command` imports the command."""
         line = VERBS.get(name)
         return None if line is None else click.Command(name, short_help=line, hidden=not line)
 
@@ -93,15 +93,15 @@ def main() -> None:
     """Entry point of the `emu` command."""
     guard_streams()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy takes 32 MB for each, and needs none
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each further one takes 32 MB
     code = _run(lambda: cli.main(standalone_mode=False))
     not_printed = _run(sys.stdout.flush)
-    gc.freeze()  # or Python looks for cycles in all that is left, longer than a small run takes
+    gc.freeze()  # skip the last search for cycles, which takes longer than a small run
     sys.exit(code or not_printed)
 
 
 def _run(work: Callable[[], int | None]) -> int | str | None:
-    """What to exit with. Errors that a user may meet have been told."""
+    """Does the work and returns the exit code. Prints errors to stderr."""
     try:
         return work()
     except SystemExit as end:
@@ -120,8 +120,8 @@ def _run(work: Callable[[], int | None]) -> int | str | None:
         if lack is not None:
             click.echo(str(lack), err=True)
             return lack.exit_code
-        traceback.print_exc()  # Python would exit with 1, which says that a check has failed
-        click.echo("this is a fault of `emu`; please report what stands above", err=True)
+        traceback.print_exc()  # Python would exit with 1, the code of a failed check
+        click.echo("this is a bug in `emu`; please report the traceback above", err=True)
         return ExitCode.FAILED
 
 

@@ -1,4 +1,4 @@
-"""`emu mn WORDS...`: what `mn --custom emu/mn.py --link emu ...` becomes; nobody types this."""
+"""`emu mn WORDS...`: an internal verb that `mn --custom emu/mn.py --link emu ...` runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`emu mpirun PROGRAM ...`: an MPI program across the hosts of a lab that is up."""
+"""`emu mpirun PROGRAM ...`: runs an MPI program across the hosts of a running lab."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from emu.cli.options import lab_option
 def command(lab: str | None, ranks: int | None, program: tuple[str, ...]) -> None:
     """Run an MPI PROGRAM on all hosts, e.g. `emu mpirun -n 8 -- python3 all_reduce.py`.
 
-    Its ranks are assigned to the hosts in turn, and talk by TCP across the fabric: by Ethernet's
-    lossy class, or on InfiniBand by IPoIB. Exits as the program does.
+    Its ranks are assigned to the hosts in turn, and use TCP across the fabric: in Ethernet's lossy
+    class, or on InfiniBand by IPoIB. Exits with the program's exit code.
     """
     from emu.daemon.client import LabClient
     from emu.daemon.mpi import mpirun

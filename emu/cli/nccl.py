@@ -1,4 +1,4 @@
-"""`emu nccl COLLECTIVE`: a sweep over sizes, as nccl-tests makes and prints it."""
+"""`emu nccl COLLECTIVE`: runs a collective over a range of sizes, as nccl-tests does."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ KINDS = {
     "broadcast": Kind.BROADCAST,
     "alltoall": Kind.ALL_TO_ALL,
 }
-"""By nccl-tests' names."""
+"""nccl-tests' name -> the kind of collective."""
 MOST_BYTES = 1 << 31
-"""Of a rank's buffer."""
+"""The largest buffer of a rank."""
 ALIKE = 1.01
-"""Forecasts nearer to each other than this are called alike, and `auto` takes the first."""
+"""Forecasts that differ by less than this factor count as equal; `auto` takes the first."""
 DEBUG = "NCCL_DEBUG"
-"""NCCL's variable: INFO shows the channels also where no server has several NICs."""
+"""NCCL's variable. INFO shows the channels also if no server has several NICs."""
 NAME = "nccl"
-"""Of the traffic entry."""
+"""The name of the traffic entry."""
 LARGEST_REAL = 500_000_000
-"""Bytes that all ranks send together, beyond which payloads are left out on the virtual clock."""
+"""If all ranks send more bytes than this, payloads are left out on the virtual clock."""
 _SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class Bytes(click.ParamType[int]):
-    """As nccl-tests has it: 8, 64K, 128M, 1G, powers of two."""
+    """A size as nccl-tests writes it, with powers of two: 8, 64K, 128M, 1G."""
 
     name = "SIZE"
 
@@ -66,24 +66,24 @@ class Bytes(click.ParamType[int]):
     ) -> int:
         match = re.fullmatch(r"(\d+)([KMG]?)B?", str(value).upper())
         if match is None or not int(match[1]):
-            self.fail(f"{value!r} is no size; write it like 8, 64K, 128M or 1G", param, ctx)
+            self.fail(f"{value!r} is not a size; write it like 8, 64K, 128M or 1G", param, ctx)
         size_bytes = int(match[1]) * _SUFFIXES[match[2]]
         if size_bytes > MOST_BYTES:
-            self.fail(f"{value!r} is too much; the most is 2G", param, ctx)
+            self.fail(f"{value!r} is too large; the largest size is 2G", param, ctx)
         return size_bytes
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What every run of the sweep has in common."""
+    """The settings that all runs of the sweep share."""
 
     collective: str
-    """As nccl-tests calls it."""
+    """nccl-tests' name of the collective."""
     algorithm: str
     hosts: tuple[str, ...]
     """By rank."""
     gpus: int | None
-    """Hosts in a row that are a server."""
+    """The number of consecutive hosts that form a server; None: hosts are no servers."""
     chunk_bytes: int
     channels: int | None
     """None: one for each NIC of a server."""
@@ -100,7 +100,7 @@ class Wanted:
         return in_a_row(len(self.hosts), self.gpus or 1)
 
     def spec(self, fabric: Spec, size_bytes: int, algorithm: str) -> Spec:
-        """The fabric with this collective on it. Raises SpecError where it cannot run there."""
+        """The fabric with this collective as traffic. Raises SpecError if it cannot run there."""
         changes = {
             "traffic": [self.entry(size_bytes, algorithm)],
             "payload": self.payload(size_bytes),
@@ -114,7 +114,7 @@ class Wanted:
         return changed(fabric, changes, source=asked)
 
     def entry(self, size_bytes: int, algorithm: str) -> dict[str, Any]:
-        """Its entry of a spec's `traffic:`."""
+        """The collective's entry of a spec's `traffic:`."""
         pattern = "alltoall" if self.kind is Kind.ALL_TO_ALL else self.kind.value
         keys = {
             "name": NAME,
@@ -140,7 +140,7 @@ class Wanted:
         return Cut(self.chunk_bytes, channels)
 
     def algorithm_for(self, size_bytes: int, forecast: Forecast) -> str:
-        """The one asked for; of `auto` the first of those that the closed form calls fastest."""
+        """The chosen algorithm; with `auto` the first of those with the shortest forecast."""
         if self.algorithm != "auto":
             return self.algorithm
         able = [name for name in ALGORITHMS[self.kind] if self._is_able(name, size_bytes)]
@@ -155,7 +155,7 @@ class Wanted:
         return next(name for name in able if took[name] <= ALIKE * min(took.values()))
 
     def _is_able(self, algorithm: str, size_bytes: int) -> bool:
-        """Whether `auto` can choose it: there is an element for each piece, servers are whole."""
+        """Whether `auto` can choose it: each piece has an element, and servers are whole."""
         pieces = 1 if algorithm in ("tree", "chain") else len(self.hosts)
         whole = self.gpus is not None and len(self.hosts) % self.gpus == 0
         return size_bytes >= FLOAT_BYTES * pieces and (whole or algorithm != "hierarchical")
@@ -166,18 +166,20 @@ class Wanted:
 
     @property
     def unit_bytes(self) -> int:
-        """Sizes are multiples of this: an element, or one for every rank's piece."""
+        """Sizes are multiples of this: of an element, or of an element for each rank."""
         whole = self.kind in (Kind.ALL_REDUCE, Kind.BROADCAST)
         return FLOAT_BYTES * (1 if whole else len(self.hosts))
 
     @property
     def least_bytes(self) -> int:
-        """Below this there is not an element for everybody who needs one."""
+        """The smallest size, in which every rank that needs an element has one."""
         whole = self.kind is Kind.BROADCAST or self.algorithm in ("auto", "tree")
         return self.unit_bytes if whole else FLOAT_BYTES * len(self.hosts)
 
     def sizes(self, first: int, last: int, factor: int | None, increment: int) -> Iterator[int]:
-        """From first to last, rounded down to whole units, none twice. Raises UsageError."""
+        """The sizes from first to last, rounded down to whole units, without repeats.
+
+        Raises UsageError if there are none."""
         if last < first:
             raise UsageError(f"-e {last} is less than -b {first}; give the smaller size to -b")
         size, before = first, 0
@@ -205,15 +207,15 @@ class Wanted:
         ["auto", *dict.fromkeys(name for own in ALGORITHMS.values() for name in own)]
     ),
     default="auto",
-    help="auto: of all_reduce, for each size, what arithmetic says is fastest on this fabric; "
-    "others have one.",
+    help="auto: for all_reduce, the algorithm with the shortest calculated time for each size; "
+    "other collectives have one.",
 )
 @click.option("--chunk", type=Bytes(), default="128K", show_default=True, help="Longest message.")
 @click.option(
     "--channels",
     type=click.IntRange(1, MOST),
     help="Sets of queue pairs, each through another NIC of a server.  [default: one for each "
-    "NIC of a server; 1 where hosts stand alone]",
+    "NIC of a server; 1 without servers]",
 )
 @click.option("--spec", "path", type=click.Path(path_type=Path), help="The fabric, from a spec.")
 @click.option(
@@ -256,11 +258,11 @@ def command(
 
     The fabric is one 400 Gbit/s switch, or that of --spec, without its traffic,
     checks, captures and faults. Sizes are rounded to whole elements for every
-    rank. Payloads of large sizes are left out, and #wrong is N/A. What went wrong
-    in the fabric stands below the size, after a #.
+    rank. Payloads of large sizes are left out, and #wrong is N/A. Problems in the
+    fabric are printed below the size, after a #.
 
-    Where servers have several NICs (hosts.gpus), lines above the table tell which
-    channel uses which, as NCCL_DEBUG=INFO does; with this variable set, always.
+    If servers have several NICs (hosts.gpus), lines above the table show which
+    channel uses which NIC; with NCCL_DEBUG=INFO they are always shown.
     """
     if factor and increment:
         raise UsageError(f"-f {factor} and -i {increment}: multiply or add? Leave one of them out")
@@ -319,7 +321,7 @@ def command(
 
 
 class _Table:
-    """The lines, which are printed one by one unless stdout is for JSON."""
+    """The lines of the table. Prints each at once, unless stdout is for JSON."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -336,7 +338,7 @@ class _Table:
 
 
 def _channels(wanted: Wanted, chosen: dict[int, str]) -> list[Channels]:
-    """Of each algorithm in use, as many channels as its largest size has."""
+    """The channels of each algorithm in use: as many as its largest size has."""
     largest = {algorithm: size for size, algorithm in chosen.items()}
     return [
         Channels(algorithm, wanted.servers, wanted.cut(size, algorithm).channels)
@@ -345,7 +347,7 @@ def _channels(wanted: Wanted, chosen: dict[int, str]) -> list[Channels]:
 
 
 def _notes(wanted: Wanted, chosen: dict[int, str], used: list[Channels]) -> Iterator[str]:
-    """What was chosen, by size and by NIC."""
+    """Notes about the chosen algorithms and the channels' NICs."""
     if wanted.algorithm == "auto" and wanted.kind is Kind.ALL_REDUCE:
         for algorithm, sizes in groupby(chosen, chosen.__getitem__):
             first, *rest = sizes
@@ -363,7 +365,7 @@ def _fabric(
         raise UsageError(f"--fabric {fabric} and --set fabric: leave one of them out")
     if path is None and (ranks or 0) > _PORTS:
         raise UsageError(
-            f"-g {ranks}: one switch has {_PORTS} hosts at most; name a larger fabric by --spec"
+            f"-g {ranks}: one switch has {_PORTS} hosts at most; give a larger fabric by --spec"
         )
     chosen = (f"fabric={fabric}",) if fabric else ()
     one_switch = _ONE_SWITCH.format(ranks=ranks or 8, buffer=max(64, ranks or 8))
@@ -371,7 +373,7 @@ def _fabric(
 
 
 _PORTS = 128
-"""The most that a spec gives to a leaf's hosts."""
+"""The largest number of hosts of a leaf in a spec."""
 _ONE_SWITCH = """
 topology:
   kind: leaf-spine

@@ -1,4 +1,4 @@
-"""Options that several verbs have, so that they mean the same everywhere."""
+"""Options of several verbs, so that they mean the same everywhere."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ quiet_option = click.option(
 
 
 def clock_option(*, default: Clock) -> Callable[[C], C]:
-    """Which clock a command runs on."""
+    """The option --clock: the clock that a command runs on."""
     return click.option(
         "--clock",
         type=click.Choice(list(CLOCKS)),
@@ -47,7 +47,7 @@ seeds_option = click.option(
     type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
-    help="Number of seeds to run with: the spec's own and those after it.",
+    help="Number of seeds to run with: the spec's seed and those after it.",
 )
 
 out_option = click.option(
@@ -57,6 +57,6 @@ out_option = click.option(
 )
 
 lab_argument = click.argument("lab", metavar="[LAB]", required=False)
-"""The name of a lab that `emu up` has brought up; the only one there is unless given."""
+"""The name of a running lab; not needed if there is only one."""
 
-lab_option = click.option("--lab", metavar="LAB", help="The lab to use, where several are up.")
+lab_option = click.option("--lab", metavar="LAB", help="The lab to use, if several are up.")

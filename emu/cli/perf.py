@@ -1,4 +1,4 @@
-"""`emu perf TEST [SPEC]`: bandwidth or latency of one pair, printed as perftest does."""
+"""`emu perf TEST [SPEC]`: measures bandwidth or latency of one pair of hosts as perftest does."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from emu.spec.model import Spec
 @click.argument("test", type=click.Choice(NAMES))
 @click.argument("path", metavar="[SPEC]", required=False, type=click.Path(path_type=Path))
 @click.option(
-    "--from", "src", metavar="HOST", help="Host that sends or asks.  [default: the first host]"
+    "--from", "src", metavar="HOST", help="Host that sends or requests.  [default: the first host]"
 )
-@click.option("--to", "dst", metavar="HOST", help="The other end.  [default: the last host]")
+@click.option("--to", "dst", metavar="HOST", help="The other host.  [default: the last host]")
 @click.option(
     "-s",
     "--size",
@@ -53,7 +53,7 @@ from emu.spec.model import Spec
     "-t",
     "--tx-depth",
     type=click.IntRange(1, 100_000),
-    help="bw: messages that are outstanding at a time.  [default: 128]",
+    help="bw: the most outstanding messages.  [default: 128]",
 )
 @click.option(
     "-c",
@@ -81,8 +81,8 @@ def command(
 ) -> None:
     """Measure one pair of hosts as perftest would, on SPEC's fabric or on two hosts and a switch.
 
-    SPEC's own traffic, captures and checks are left out. Times are emulated. Bandwidth is of
-    message bytes, from the first posting until the last byte is in memory; --set fabric=ib
+    SPEC's own traffic, captures and checks are left out. Times are emulated. Bandwidth counts
+    message bytes from the first posting until the last byte is in memory; --set fabric=ib
     measures the other fabric.
     """
     benchmark = _benchmark(test, iters, tx_depth, connection)
@@ -112,8 +112,8 @@ def _benchmark(test: str, iters: int, tx_depth: int | None, connection: str) -> 
         return benchmark
     if benchmark.is_latency:
         raise UsageError(
-            f"-t {tx_depth}: messages of {test} wait for one another, so one is on its way at a "
-            "time; leave it out"
+            f"-t {tx_depth}: messages of {test} wait for one another, so only one is "
+            "outstanding at a time; leave it out"
         )
     return replace(benchmark, depth=tx_depth)
 

@@ -1,4 +1,5 @@
-"""`emu pingpong`: one of our NICs and `ibv_rc_pingpong`, or `ibv_uc_pingpong`, at two ends."""
+"""`emu pingpong`: exchanges messages between an emulated NIC and `ibv_rc_pingpong` or
+`ibv_uc_pingpong`."""
 
 from __future__ import annotations
 
@@ -15,8 +16,10 @@ from emu.cli.options import json_option
 
 @click.command("pingpong")
 @click.argument("server", required=False)
-@click.option("--interface", metavar="NAME", required=True, help="Where the other end is.")
-@click.option("--port", default=18515, show_default=True, help="TCP port that both ends meet at.")
+@click.option("--interface", metavar="NAME", required=True, help="Interface to the other end.")
+@click.option(
+    "--port", default=18515, show_default=True, help="TCP port by which the ends connect."
+)
 @click.option("--transport", type=click.Choice(["rc", "uc"]), default="rc", show_default=True)
 @click.option("--size", default=4096, show_default=True, help="Bytes of a message.")
 @click.option("--iters", default=1000, show_default=True, help="Messages each way.")
@@ -27,36 +30,34 @@ from emu.cli.options import json_option
     show_default=True,
     help="Path MTU, bytes.",
 )
-@click.option(
-    "--slowdown", default=100.0, show_default=True, help="How much slower our NIC's clock runs."
-)
+@click.option("--slowdown", default=100.0, show_default=True, help="Slowdown of the NIC's clock.")
 @click.option(
     "--timeout",
     default=12,
     show_default=True,
-    help="We send again after 4.096 us * 2^N * slowdown without an ACK.",
+    help="Retransmit after 4.096 us * 2^N * slowdown without an ACK.",
 )
-@click.option("--echo", is_flag=True, help="Send back what came, as ibv_rc_pingpong does.")
+@click.option("--echo", is_flag=True, help="Send back the received data, as ibv_rc_pingpong does.")
 @json_option
 def command(as_json: bool, **options: Any) -> None:
     """Exchange messages with Linux' ibv_rc_pingpong over a network interface.
 
     \b
     ibv_rc_pingpong -g 1                          at the other end, first
-    emu pingpong --interface eth1 10.0.0.1        here; without SERVER we are the server
+    emu pingpong --interface eth1 10.0.0.1        here; without SERVER it is the server
 
-    Our NIC is not in a lab: its cable is the interface. Every message is new and must come back
-    as it was sent.
+    The NIC is not in a lab: its cable is the interface. Every message has new data and must come
+    back unchanged.
     """
-    told = asyncio.run(_play(**options))
+    result = asyncio.run(_play(**options))
     if as_json:
-        click.echo(json.dumps(told))
+        click.echo(json.dumps(result))
         return
     click.echo(
-        f"{told['iterations']} messages of {told['size']} bytes each way in "
-        f"{told['seconds']:.3g} s, {told['returned']} came back as they were"
+        f"{result['iterations']} messages of {result['size']} bytes each way in "
+        f"{result['seconds']:.3g} s, {result['returned']} came back unchanged"
     )
-    for name, count in told["counters"].items():
+    for name, count in result["counters"].items():
         if count:
             click.echo(f"  {name:24} {count}")
 

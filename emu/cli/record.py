@@ -27,11 +27,11 @@ def record(
     progress: TextIO | None = None,
     quiet: bool = False,
 ) -> tuple[Recording, Spec, Topology]:
-    """Runs the spec under this name. Captures are written into `out`.
+    """Runs the spec under this name. Captures are written to the folder `out`.
 
-    Its progress is written to `progress`, stderr unless given; nowhere when `quiet`.
+    Progress is written to `progress`, by default stderr; not if `quiet`.
 
-    Raises UsageError, before anything runs, when nothing can be written there.
+    Raises UsageError, before anything runs, if the folder cannot be written.
     """
     refuse_unwritable(out)
     keep_freed_memory()
@@ -41,9 +41,9 @@ def record(
 
 
 def refuse_unwritable(out: Path, option: str = "--out") -> None:
-    """Raises UsageError when nothing can be written in the folder that the option means.
+    """Raises UsageError if the folder of the option cannot be written.
 
-    Makes nothing: a run that is killed leaves no empty folder.
+    Does not make the folder, so that a killed run leaves no empty folder.
     """
     try:
         check_links(out.absolute())
@@ -56,6 +56,7 @@ def refuse_unwritable(out: Path, option: str = "--out") -> None:
 
 
 def refuse_unwritable_file(path: Path, option: str) -> None:
-    """The same for a file. One that is written to as it is (`/dev/stdout`) needs no room there."""
+    """Raises UsageError if the folder of a file cannot be written; not for devices as
+    `/dev/stdout`."""
     if not is_written_as_it_is(path):
         refuse_unwritable(path.parent, option)

@@ -1,4 +1,4 @@
-"""`emu results FOLDER`: every result in a folder, and the page that lists them."""
+"""`emu results FOLDER`: runs and judges all specs of a folder, and writes a page about them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SPEC_FILE = "spec.json"
     "sizes",
     type=click.Choice(list(TIMES)),
     multiple=True,
-    help="Also run with half or twice as many hosts (beside the first), where a spec says how.",
+    help="Also run with half or twice as many hosts, if the spec defines how.",
 )
 @click.option(
     "--page",
@@ -65,7 +65,7 @@ _SPEC_FILE = "spec.json"
 @click.option(
     "--resume",
     is_flag=True,
-    help="Keep the runs that are in --out already, of the same specs and conclusive.",
+    help="Keep conclusive runs of the same specs that are in --out already.",
 )
 @quiet_option
 @settings_option
@@ -82,11 +82,11 @@ def command(
 ) -> None:
     """Run every spec in FOLDER that has an `about:` section, and judge it by its checks.
 
-    Each is run as it stands, where it has checks, and in the variants of its
-    `compare:` section. Exits like `emu run`: 0 when all checks hold.
+    Each spec is run as it is, if it has checks, and in the variants of its
+    `compare:` section. Exits as `emu run` does: with 0 if all checks hold.
     """
     if not folder.is_dir():
-        raise UsageError(f"{folder}: is no folder; name one that has specs")
+        raise UsageError(f"{folder}: is not a folder; name a folder with specs")
     clocks = tuple(dict.fromkeys(clocks))
     trials = [
         Experiment(path, occasion, load_spec(path, (*settings, *occasion.settings)))
@@ -130,7 +130,7 @@ def command(
 def _run_all(
     chosen: Sequence[tuple[Experiment, Sequence[str]]], keeper: RunCache
 ) -> tuple[list[tuple[Experiment, Result]], EmuError | KeyboardInterrupt | None]:
-    """Those before one that was stopped, or failed, and what that raised."""
+    """The finished results, and the exception if a run failed or was stopped."""
     results: list[tuple[Experiment, Result]] = []
     try:
         with sigterm_interrupts():
@@ -143,14 +143,14 @@ def _run_all(
 
 @dataclass(frozen=True)
 class RunCache:
-    """Makes runs and keeps what they leave, each in a folder of `out`, with its spec beside it."""
+    """Runs specs and keeps the results, each in a folder of `out` together with its spec."""
 
     out: Path
     resume: bool
     quiet: bool
 
     def run(self, name: str, spec: Spec, clock: str, path: Path) -> RunFacts:
-        """A run in the folder `path`; with `resume` the one that is there, if it will do."""
+        """Runs a spec into the folder `path`. With `resume` a conclusive run there is kept."""
         folder = self.out / path
         kept = self._kept(name, spec, folder) if self.resume else None
         if kept is not None and kept.conclusive:
@@ -170,14 +170,14 @@ class RunCache:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A spec with the settings of one occasion."""
+    """A spec with the settings of one variation."""
 
     path: Path
     occasion: Variation
     spec: Spec
 
     def of(self, clocks: Iterable[str]) -> list[str]:
-        """Those of the clocks on which it is to be run."""
+        """The clocks among these that the spec is meant for."""
         about = self.spec.about
         return [clock for clock in clocks if about and clock in about.clocks]
 
@@ -205,7 +205,7 @@ def _print(results: Sequence[tuple[Experiment, Result]], runs: Sequence[RunFacts
 
 
 def _print_single_sizes(abouts: Iterable[About]) -> None:
-    """Why some results were run with no other number of hosts."""
+    """Prints why some results were not run with other numbers of hosts."""
     for identity, why in {about.id: about.one_size for about in abouts if about.one_size}.items():
         print(f"{identity} has one size: {why}")
 

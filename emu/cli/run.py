@@ -1,4 +1,4 @@
-"""`emu run SPEC`: one run of one spec."""
+"""`emu run SPEC`: runs a spec once."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Run SPEC and report what happened.
+    """Run SPEC and report the results.
 
-    Exits 0 when all its checks hold, 1 when one does not, 5 when the machine
-    could not keep up and the numbers mean nothing.
+    Exits with 0 if all checks hold, 1 if one fails, 5 if the machine could not
+    keep up, so that the numbers are not results.
     """
     spec = load_spec(path, settings)
     folder = out or Path("out") / spec.name

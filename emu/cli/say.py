@@ -1,4 +1,4 @@
-"""What is meant for people while a verb works: it goes to stderr, stdout is for results."""
+"""Messages to the user while a verb works. They go to stderr; stdout is for results."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ def say(text: str) -> None:
 
 
 def time_of_programs(slowdown: float) -> str:
-    """What programs on a lab's hosts measure, whose clocks are real, in the fabric's terms."""
+    """How to convert the measurements of programs on a lab's hosts to emulated time."""
     return (
-        f"programs on hosts live in real time: multiply rates that they measure by {slowdown:g}, "
-        f"divide times by it"
+        f"programs on hosts measure real time: multiply their rates by {slowdown:g}, "
+        f"divide their times by it"
     )

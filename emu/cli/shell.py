@@ -1,4 +1,4 @@
-"""`emu shell`: Mininet's prompt in a fabric, one that is up or one of its own."""
+"""`emu shell`: opens Mininet's prompt in a running lab, or in a lab of its own."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from emu.spec.model import load_spec
 def command(where: str | None, settings: tuple[str, ...]) -> None:
     """Open Mininet's prompt: h1 ping h5, net, help.
 
-    SPEC is a file: its fabric is built, without its traffic, and gone afterwards.
-    LAB is the name of a lab that is up; the only one there is unless given.
+    SPEC is a file: its fabric is built, without its traffic, and removed afterwards.
+    LAB is the name of a running lab; not needed if there is only one.
     """
     if where is not None and Path(where).is_file():
         _shell_of_its_own(Path(where), settings)

@@ -1,4 +1,4 @@
-"""`emu status [LAB]`: the labs that are up, or one of them, and those that have died."""
+"""`emu status [LAB]`: shows the running labs, or one of them, and those that have died."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ if TYPE_CHECKING:
     from emu.daemon.registry import Ended
 
 SCHEMA = "emu.status/1"
-_SECONDS_BETWEEN_LOOKS = 0.5
-"""More than twice what a lab takes from one post of its counters to the next."""
+_SECONDS_BETWEEN_SNAPSHOTS = 0.5
+"""More than twice the interval in which a lab publishes its counters."""
 
 
 @click.command("status")
 @lab_argument
 @json_option
 def command(lab: str | None, as_json: bool) -> None:
-    """Tell which labs are up, the state of their traffic, and what is wrong; of all, or of LAB.
+    """Show all running labs, or LAB: the state of the traffic, and what is wrong.
 
-    A lab that has died is listed once, with the reason. Exits 4 when a lab does not
-    answer, or another version of emu has brought it up.
+    A lab that has died is listed once, with the reason. Exits with 4 if a lab does not
+    answer, or if another version of emu runs it.
     """
     from emu.daemon import registry
 
     if lab is not None:
         try:
             document = _document(lab)
-        except UsageError:  # which says why it has died, where it has
+        except UsageError:  # it contains the reason if the lab has died
             registry.forget([one for one in registry.ended() if one.name == lab])
             raise
-        _show([document], [], as_json=as_json, says_nothing=False)
+        _show([document], [], as_json=as_json, is_all=False)
         return
     labs, silent = [], []
-    for name, told in _documents(registry.names()).items():
-        if isinstance(told, dict):
-            labs.append(told)
-        elif not isinstance(told, FabricError | UsageError):
-            raise told
+    for name, answer in _documents(registry.names()).items():
+        if isinstance(answer, dict):
+            labs.append(answer)
+        elif not isinstance(answer, FabricError | UsageError):
+            raise answer
         elif name in registry.names():
-            silent.append(str(told))
+            silent.append(str(answer))
         else:  # it has just ended
-            say(str(told))
+            say(str(answer))
     dead = registry.ended()
-    _show(labs, dead, as_json=as_json, says_nothing=not silent)
+    _show(labs, dead, as_json=as_json, is_all=not silent)
     registry.forget(dead)
     for text in silent:
         say(text)
@@ -65,15 +65,15 @@ def command(lab: str | None, as_json: bool) -> None:
 
 
 def _show(
-    labs: Sequence[dict[str, Any]], dead: Sequence[Ended], *, as_json: bool, says_nothing: bool
+    labs: Sequence[dict[str, Any]], dead: Sequence[Ended], *, as_json: bool, is_all: bool
 ) -> None:
-    """`says_nothing`: whether there is nothing else to say. Has printed when it returns."""
+    """Prints the labs, and flushes stdout. `is_all`: whether there are no other labs."""
     if as_json:
-        told = [asdict(one) for one in dead]
-        click.echo(json.dumps({"schema": SCHEMA, "labs": labs, "ended": told}, indent=2))
+        ended = [asdict(one) for one in dead]
+        click.echo(json.dumps({"schema": SCHEMA, "labs": labs, "ended": ended}, indent=2))
         sys.stdout.flush()
         return
-    if not labs and says_nothing:
+    if not labs and is_all:
         say("no lab is up; start one with `emu up SPEC`")
     for one in labs:
         for line in _lines(one):
@@ -85,44 +85,44 @@ def _show(
 
 
 def _documents(names: Sequence[str]) -> dict[str, dict[str, Any] | Exception]:
-    """Every lab's status, or why there is none. All are asked at the same time: one that does not
-    answer keeps nobody waiting for the others."""
-    told: dict[str, dict[str, Any] | Exception] = {}
+    """Every lab's status, or the exception. All labs are queried at the same time, so that a silent
+    one does not delay the others."""
+    documents: dict[str, dict[str, Any] | Exception] = {}
 
     def ask(name: str) -> None:
         try:
-            told[name] = _document(name)
+            documents[name] = _document(name)
         except Exception as error:
-            told[name] = error
+            documents[name] = error
 
-    # Daemons: Ctrl-C does not wait for a lab that is silent.
+    # Daemon threads: Ctrl-C does not wait for a silent lab.
     asking = [threading.Thread(target=ask, args=(name,), daemon=True) for name in names]
     for thread in asking:
         thread.start()
     for thread in asking:
         thread.join()
-    return {name: told[name] for name in names}
+    return {name: documents[name] for name in names}
 
 
 def _document(name: str) -> dict[str, Any]:
-    """A lab's status, with its spec as JSON instead of a text of it."""
+    """A lab's status, with its spec as a JSON object instead of a text."""
     from emu.daemon.client import LabClient
 
     with LabClient(name) as client:
         status = client.status()
-        found = _what_goes_on(client, status.spec)
+        found = _diagnosis(client, status.spec)
     return asdict(status) | {"spec": json.loads(status.spec), "diagnosis": found}
 
 
-def _what_goes_on(client: LabClient, spec: str) -> list[str]:
-    """Of the lab at this moment, in sentences."""
+def _diagnosis(client: LabClient, spec: str) -> list[str]:
+    """Sentences about problems in the lab at this moment."""
     from emu.daemon.client_snapshot import take_snapshot
     from emu.report.live import needs_two_looks, sentences
     from emu.spec.scenario import spec_from_json
 
     before = after = take_snapshot(client)
     if needs_two_looks(before):
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
+        time.sleep(_SECONDS_BETWEEN_SNAPSHOTS)
         after = take_snapshot(client)
     return sentences(spec_from_json(spec), before, after)
 

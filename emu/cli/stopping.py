@@ -1,4 +1,4 @@
-"""SIGTERM, as batch systems and `timeout` send it, ends a series of runs as Ctrl-C does."""
+"""SIGTERM, which batch systems and `timeout` send, ends a series of runs as Ctrl-C does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import FrameType
 
 @contextmanager
 def sigterm_interrupts() -> Iterator[None]:
-    """In its body SIGTERM raises KeyboardInterrupt: what is finished is kept and shown."""
+    """SIGTERM raises KeyboardInterrupt in the body, so that finished runs are kept and shown."""
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield

@@ -1,4 +1,5 @@
-"""`emu topology import FILE`, `emu topology export SPEC`: fabrics from and for other programs."""
+"""`emu topology import FILE`, `emu topology export SPEC`: reads and writes fabrics of other
+programs."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from topologies.graph import Topology
 from topologies.text import hpcc, ibnetdiscover
 
 LONGEST_BYTES = 16_000_000
-"""Of a text: thousands of nodes take much less."""
+"""The largest text that is read; thousands of nodes take much less."""
 _READERS = {"hpcc": hpcc.read, "ibnetdiscover": ibnetdiscover.read}
 _WRITERS = {"hpcc": hpcc.write, "ibnetdiscover": ibnetdiscover.write, "ibsim": net_file}
 
@@ -59,7 +60,7 @@ def export(path: Path, settings: tuple[str, ...], form: str) -> None:
     topology = load_spec(path, settings).topology.build()
     click.echo(_WRITERS[form](topology), nl=False)
     for rate_bps, name in approximated(topology).items() if form == "ibsim" else ():
-        say(f"{write_rate(rate_bps)}: a net file of ibsim has no such link; it has {name} instead")
+        say(f"{write_rate(rate_bps)}: ibsim has no such rate; the file has {name} instead")
 
 
 def _tiers(topology: Topology) -> dict[str, list[str]]:

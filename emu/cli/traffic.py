@@ -1,4 +1,4 @@
-"""`emu traffic start|stop [LAB]`: the spec's workload in a lab that is up."""
+"""`emu traffic start|stop [LAB]`: starts or stops the spec's workload in a running lab."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
 @click.group("traffic")
 def command() -> None:
-    """Start or stop the traffic of a lab that is up."""
+    """Start or stop the traffic of a running lab."""
 
 
 @command.command("start")
 @lab_argument
 def start(lab: str | None) -> None:
-    """Start the spec's traffic from its beginning, as often as you like."""
+    """Start the spec's traffic from its beginning. It can be started several times."""
     from emu.daemon.messages import StartTraffic
 
     _change(
-        lab, StartTraffic(), "traffic started; `emu watch` shows it, `emu status` what came of it"
+        lab, StartTraffic(), "traffic started; `emu watch` shows it, `emu status` shows its results"
     )
 
 
 @command.command("stop")
 @lab_argument
 def stop(lab: str | None) -> None:
-    """Stop the traffic; what is on its way is lost."""
+    """Stop the traffic. Packets in flight are lost."""
     from emu.daemon.messages import StopTraffic
 
     _change(lab, StopTraffic(), "traffic stopped")

@@ -1,4 +1,4 @@
-"""`emu up SPEC`: a lab that stays up in the background."""
+"""`emu up SPEC`: brings up a background lab."""
 
 from __future__ import annotations
 

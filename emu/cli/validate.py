@@ -1,4 +1,4 @@
-"""`emu validate SPEC`: every mistake in a spec at once, or what it makes. Starts nothing."""
+"""`emu validate SPEC`: prints all mistakes of a spec, or a summary. Starts nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCHEMA = "emu.validate/1"
 @settings_option
 @json_option
 def command(path: Path, settings: tuple[str, ...], as_json: bool) -> None:
-    """Check a spec file. When it has mistakes, print each with its line and exit 2."""
+    """Check a spec file. If it has mistakes, print each with its line and exit with 2."""
     try:
         spec = load_spec(path, settings)
     except SpecError as error:
@@ -40,16 +40,16 @@ def command(path: Path, settings: tuple[str, ...], as_json: bool) -> None:
 
 
 def _warnings(spec: Spec) -> Iterator[str]:
-    """Of the spec, and what its variants have besides."""
+    """The warnings of the spec, and the further ones of its variants."""
     own = warnings_of(spec)
     yield from own
     for name, variant in spec.variants().items():
-        yield from (f"compare.{name}: {said}" for said in warnings_of(variant) if said not in own)
+        yield from (f"compare.{name}: {text}" for text in warnings_of(variant) if text not in own)
 
 
 @dataclass(frozen=True)
 class Made:
-    """What a valid spec makes."""
+    """The size of a valid spec's fabric and traffic."""
 
     name: str
     fabric: str

@@ -1,4 +1,4 @@
-"""`emu watch [LAB]`: a lab that is up, as a table that is always up to date."""
+"""`emu watch [LAB]`: shows a running lab as a table that is always up to date."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from emu.cli.options import lab_argument
 from emu.errors import UsageError
 
 _SECONDS_JUDGED = 0.5
-"""Of which the sentences are, or of one interval where that is longer."""
+"""The time that the sentences cover; at least one interval."""
 
 
 @click.command("watch")
@@ -26,16 +26,16 @@ _SECONDS_JUDGED = 0.5
     type=click.FloatRange(0.01, 3600),
     default=0.5,
     show_default=True,
-    help="Seconds between two looks.",
+    help="Seconds between two tables.",
 )
 @click.option(
-    "--count", type=click.IntRange(1), help="How many tables to show.  [default: until Ctrl-C]"
+    "--count", type=click.IntRange(1), help="Number of tables to show.  [default: until Ctrl-C]"
 )
 def command(lab: str | None, interval: float, count: int | None) -> None:
-    """Show LAB's rates, queues, pauses or credit waits, CE marks and CNPs, port by port, and in
-    sentences what is wrong at the moment.
+    """Show LAB's rates, queues, pauses or credit waits, CE marks and CNPs of each port, and
+    sentences about present problems.
 
-    Where the output is not a terminal, each table is printed below the one before.
+    If the output is not a terminal, each table is printed below the one before.
     """
     from emu.daemon.client import LabClient
     from emu.daemon.client_snapshot import take_snapshot
@@ -44,20 +44,20 @@ def command(lab: str | None, interval: float, count: int | None) -> None:
     from emu.spec.model import spec_from_json
 
     if math.isnan(interval):
-        raise UsageError("--interval is no number of seconds; write for example 0.5")
+        raise UsageError("--interval is not a number of seconds; write for example 0.5")
     console = Console(markup=False, emoji=False, highlight=False)
     with LabClient(lab) as client, Live(console=console, auto_refresh=False) as live:
         spec = spec_from_json(client.status().spec)
         watch = Watch(client.name, spec.topology.build(), spec.fabric_kind)
-        looks = deque([take_snapshot(client)], maxlen=1 + math.ceil(_SECONDS_JUDGED / interval))
-        watch.add(looks[-1])
+        snapshots = deque([take_snapshot(client)], maxlen=1 + math.ceil(_SECONDS_JUDGED / interval))
+        watch.add(snapshots[-1])
         shown = 0
         with suppress(KeyboardInterrupt):
             while count is None or shown < count:
                 time.sleep(interval)
-                looks.append(take_snapshot(client))
-                watch.add(looks[-1])
-                found = [Text(f"! {one}") for one in sentences(spec, looks[0], looks[-1])]
+                snapshots.append(take_snapshot(client))
+                watch.add(snapshots[-1])
+                found = [Text(f"! {one}") for one in sentences(spec, snapshots[0], snapshots[-1])]
                 lines = sum(len(one.wrap(console, console.width)) for one in found)
                 shown_now = Group(watch.table(console.width, console.height - lines), *found)
                 if console.is_terminal:

@@ -98,7 +98,7 @@ def test_results_needs_a_folder(tmp_path: Path) -> None:
     """The error says that the path is no folder."""
     result = CliRunner().invoke(results, [str(fifo(tmp_path))])
     assert isinstance(result.exception, UsageError)
-    assert str(result.exception).endswith("job.0.et: is no folder; name one that has specs")
+    assert str(result.exception).endswith("job.0.et: is not a folder; name a folder with specs")
 
 
 def test_a_finding_does_not_quote_the_file(tmp_path: Path) -> None:

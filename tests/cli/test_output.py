@@ -123,7 +123,7 @@ def test_an_internal_error_does_not_exit_with_1() -> None:
     program = "from emu.cli import main; main.cli.main = lambda **_: 1 // 0; main.main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 4
-    assert "ZeroDivisionError: integer division or modulo by zero\nthis is a fault" in done.stderr
+    assert "ZeroDivisionError: integer division or modulo by zero\nthis is a bug" in done.stderr
 
 
 def test_a_limit_on_open_files_is_named_first(tmp_path: Path) -> None:

@@ -50,9 +50,12 @@ def test_a_stopped_comparison_keeps_finished_variants(
     assert list(document["runs"]) == FIVE[:2]
     assert document["missing"] == FIVE[2:]
     assert json.loads((tmp_path / "comparison.json").read_text()) == document
-    assert "there is no result of roce-dcqcn, roce-mistuned, ib." in result.stderr
     assert (
-        "there is no result of roce-dcqcn, roce-mistuned, ib."
+        "There is no result of roce-dcqcn, roce-mistuned, ib, which was stopped or failed."
+        in result.stderr
+    )
+    assert (
+        "There is no result of roce-dcqcn, roce-mistuned, ib, which was stopped or failed."
         in (tmp_path / "comparison.html").read_text()
     )
     assert {path.parent.name for path in tmp_path.glob("*/summary.json")} == set(FIVE[:2])
@@ -75,7 +78,7 @@ def test_sigterm_keeps_finished_variants(tmp_path: Path, monkeypatch: pytest.Mon
     document = json.loads(result.stdout)
     assert (list(document["runs"]), document["missing"]) == (FIVE[:1], FIVE[1:])
     assert json.loads((tmp_path / "comparison.json").read_text()) == document
-    assert "there is no result of roce-pfc" in (tmp_path / "comparison.html").read_text()
+    assert "There is no result of roce-pfc" in (tmp_path / "comparison.html").read_text()
     assert result.exit_code != 0
     assert signal.getsignal(signal.SIGTERM) is before
 

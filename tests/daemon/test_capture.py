@@ -95,7 +95,7 @@ def test_a_failed_capture_does_not_affect_the_next(me: User) -> None:
         reader.stdout.read(4)
         reader.stdout.close()
         assert me.run_emu("exec", "h2", "ping", "-c", "2", "-i", "0.2", "h1").code == 0
-        assert wait(reader) == Ended(0, "", "whoever read the capture has gone\n")
+        assert wait(reader) == Ended(0, "", "the reader of the capture has ended\n")
         counted = me.emu("capture", "left:h1", "-c", "2", "-w", "/dev/null")
         while counted.poll() is None:
             assert me.run_emu("exec", "h2", "ping", "-c", "2", "-i", "0.2", "h1").code == 0

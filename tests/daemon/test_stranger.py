@@ -113,7 +113,10 @@ def test_commands_without_a_lab_get_a_remedy(stranger: User) -> None:
         nobody = stranger.run_emu(*verb)
         assert (nobody.code, nobody.err) == (2, "no lab is up; start one with `emu up SPEC`\n")
     nan = stranger.run_emu("watch", "--interval", "nan")
-    assert (nan.code, nan.err) == (2, "--interval is no number of seconds; write for example 0.5\n")
+    assert (nan.code, nan.err) == (
+        2,
+        "--interval is not a number of seconds; write for example 0.5\n",
+    )
     homeless = replace(stranger, environment=stranger.environment | NOWHERE).run_emu("status")
     assert homeless.code == 2
     assert "set XDG_RUNTIME_DIR to a folder of your own" in homeless.err

@@ -39,7 +39,7 @@ def test_present_or_replaced_features_pass(monkeypatch: pytest.MonkeyPatch) -> N
         "without  eBPF marker  for marking",
         "         not permitted",
         "         used instead: the shim marks",
-        "         to have it: be root",
+        "         to get it: be root",
     ]
 
 
@@ -50,7 +50,7 @@ def test_a_missing_requirement_is_exit_code_3(monkeypatch: pytest.MonkeyPatch) -
     assert output.splitlines()[1:] == [
         "MISSING  OpenSM  for fabric: ib",
         "         opensm not installed",
-        "         to have it: apt-get it",
+        "         to get it: apt-get it",
     ]
 
 
@@ -140,7 +140,7 @@ def test_remedies_for_root_of_a_user_namespace_have_sudo(
 def test_check_notes_what_needs_an_administrator(monkeypatch: pytest.MonkeyPatch) -> None:
     """The note appears once, and only if a remedy begins with sudo."""
     lacking = ProbeResult("OpenSM", "fabric: ib", False, "no opensm", "", "sudo apt-get install it")
-    note = "What begins with sudo needs an administrator; all else you can do yourself.\n"
+    note = "Commands with sudo need an administrator; you can run the others yourself.\n"
     assert _check(monkeypatch, [GOOD, lacking])[1].endswith(note)
     assert note not in _check(monkeypatch, [GOOD, LACKING])[1]
 

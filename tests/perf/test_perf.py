@@ -213,12 +213,11 @@ def test_impossible_test_is_refused_by_its_option(
         ("write_bw --to h1", "h1 would send to itself; name another host by --from or --to"),
         (
             "write_bw --set traffic.0.size=9",
-            "--set traffic.0.size: emu perf has its own traffic, whatever a spec says; leave it "
-            "out",
+            "--set traffic.0.size: emu perf has its own traffic; leave it out",
         ),
         (
             "write_bw --set hosts.stack=tcp",
-            "hosts.stack: tcp, and emu perf measures RDMA; add --set hosts.stack=rdma",
+            "hosts.stack: tcp, but emu perf measures RDMA; add --set hosts.stack=rdma",
         ),
     ],
 )

@@ -350,11 +350,11 @@ SERVERS = ["--set", "hosts.gpus=2", "--set", "topology.hosts_per_leaf=4"]
         ),
         (
             ["all_reduce", *ONE, "--set", "capture=all"],
-            "--set capture: emu nccl has its own capture, whatever a spec says; leave it out",
+            "--set capture: emu nccl has its own capture; leave it out",
         ),
         (
             ["all_reduce", *ONE, "--set", "hosts.stack=tcp"],
-            "hosts.stack: tcp, and emu nccl measures RDMA; add --set hosts.stack=rdma",
+            "hosts.stack: tcp, but emu nccl measures RDMA; add --set hosts.stack=rdma",
         ),
         (
             ["all_reduce", *ONE, "--set", "topology.hosts_per_leaf=1"],
@@ -362,7 +362,7 @@ SERVERS = ["--set", "hosts.gpus=2", "--set", "topology.hosts_per_leaf=4"]
         ),
         (
             ["all_reduce", *ONE, "-g", "129"],
-            "-g 129: one switch has 128 hosts at most; name a larger fabric by --spec",
+            "-g 129: one switch has 128 hosts at most; give a larger fabric by --spec",
         ),
     ],
 )

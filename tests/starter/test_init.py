@@ -225,7 +225,7 @@ def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "mine.emu.yml"
     path.write_text("mine")
     result = init("-o", str(path))
-    assert "is there already; choose another -o, or add --force" in str(result.exception)
+    assert "exists already; choose another -o, or add --force" in str(result.exception)
     assert path.read_text() == "mine"
     assert init("-o", str(path), "--force").exit_code == 0
     assert "name: mine\n" in path.read_text()

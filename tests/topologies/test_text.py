@@ -294,8 +294,8 @@ def test_rates_unknown_to_ibsim_are_noted() -> None:
     words = ["topology", "export", spec, "--format", "ibsim", "--set"]
     rates = "topology.links={host: {rate: 30Gbit}, fabric: {rate: 400Gbit}}"
     assert sorted(CliRunner().invoke(cli, [*words, rates]).stderr.splitlines()) == [
-        "30Gbit: a net file of ibsim has no such link; it has 4x DDR instead",
-        "400Gbit: a net file of ibsim has no such link; it has 4x HDR instead",
+        "30Gbit: ibsim has no such rate; the file has 4x DDR instead",
+        "400Gbit: ibsim has no such rate; the file has 4x HDR instead",
     ]
     rates = "topology.links={host: {rate: 25Gbit}, fabric: {rate: 4x QDR}}"
     assert CliRunner().invoke(cli, [*words, rates]).stderr == ""

@@ -3,7 +3,7 @@
     faults:
       - {at: 100us, for: 50us, link-down: {cable: leaf1:spine1}}
       - {loss: {cable: leaf1:h1, direction: out, every: 256}}
-      - {name: mad, at: 1ms, pause-storm: {host: h1, priority: 3}}
+      - {name: storm, at: 1ms, pause-storm: {host: h1, priority: 3}}
       - {at: 1ms, for: 1ms, wrong-map: {switch: leaf1, dscp: {26: 0}}}
 
 A kind of fault is one file of `kinds`, which registers itself, and one of the core with the same
