@@ -1,11 +1,11 @@
-"""What a capture is made of, whatever its file format: records and interfaces.
+"""Records and interfaces: the parts of a capture in any file format.
 
     reader.py      any capture file            -> Records
     pcapng.py      Interfaces and Records      -> a pcapng file
     erf.py         InfiniBand bytes            -> an ERF record, the payload of such a file
     convert.py     the core's raw capture file -> pcapng files
 
-Times are nanoseconds, of the epoch or, in our own captures, of emulated time.
+Times are nanoseconds since the epoch or, in captures of the emulator, of emulated time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from enum import Enum, IntEnum, StrEnum
 
 
 class LinkType(IntEnum):
-    """tcpdump.org/linktypes.html; those that we know what to do with."""
+    """The link types that the readers support, with their numbers at tcpdump.org/linktypes.html."""
 
     NULL = 0
     ETHERNET = 1
@@ -31,21 +31,21 @@ class LinkType(IntEnum):
 
 
 class Kind(StrEnum):
-    """What the bytes of a record begin with."""
+    """The kind of frame in a record."""
 
     ETHERNET = "ethernet"
-    """Destination MAC."""
+    """An Ethernet frame from its destination MAC on."""
     IB = "ib"
-    """LRH, up to and including the VCRC."""
+    """An InfiniBand packet from LRH to VCRC."""
     IB_LINK = "ib_link"
     """The six bytes of a flow-control packet."""
     COOKED = "cooked"
-    """What the link type says: a Linux cooked header, or IP at once."""
+    """A Linux cooked header or an IP packet, depending on the link type."""
     OTHER = "other"
 
 
 class Direction(Enum):
-    """As the two low bits of pcapng's epb_flags."""
+    """The direction of a frame, as in the two low bits of pcapng's epb_flags."""
 
     UNKNOWN = 0
     IN = 1
@@ -60,7 +60,7 @@ class Interface:
     linktype: int
     description: str = ""
     speed_bps: int = 0
-    """0: unknown."""
+    """0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Record:
     linktype: int
     data: bytes
     original_length: int
-    """Bytes it had on the wire, as captures count: no preamble, no FCS."""
+    """The length on the wire in bytes, as captures count: without preamble and FCS."""
     interface: str
     direction: Direction = Direction.UNKNOWN
 

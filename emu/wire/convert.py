@@ -23,9 +23,9 @@ def convert(
 ) -> dict[str, Path]:
     """Writes one file for each captured port: port name -> file.
 
-    `ports` maps the core's port index to names like `leaf1:h1`, `rates` those to bits/s. Files are
-    named `leaf1-h1.pcapng` or, for InfiniBand, `leaf1-h1.erf`; a port that saw nothing has an empty
-    one. Raises FabricError when `raw` is no raw capture of one fabric.
+    `ports` maps the core's port index to names like `leaf1:h1`, `rates` these names to bits/s. The
+    name of a file is `leaf1-h1.pcapng` or, for InfiniBand, `leaf1-h1.erf`. A port without frames
+    has an empty file. Raises FabricError when `raw` is not a raw capture of one fabric.
     """
     linktype = _linktype(raw)
     files = {name: out_dir / _file_name(name, linktype) for name in ports.values()}
@@ -42,7 +42,7 @@ def convert(
 
 
 def capture_interface(name: str, linktype: LinkType, rate_bps: int) -> Interface:
-    """How a port is described in a capture. `rate_bps` 0: unknown."""
+    """The description of a port in a capture. `rate_bps` is 0 if unknown."""
     description = f"{name}, {format_rate(rate_bps)}, emulated time" if rate_bps else name
     return Interface(name, linktype, description=description, speed_bps=rate_bps)
 
@@ -53,7 +53,7 @@ def _read(raw: Path) -> Iterator[RawRecord]:
 
 
 def _linktype(raw: Path) -> LinkType:
-    """That of the first record: a fabric is Ethernet or InfiniBand throughout."""
+    """The link type of the first record, which all records of a fabric share."""
     return next((record.linktype for record in _read(raw)), LinkType.ETHERNET)
 
 

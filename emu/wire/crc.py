@@ -1,9 +1,9 @@
 """The three checksums of InfiniBand and RoCE, in Python: ICRC, VCRC, LPCRC.
 
-Independent of the C core on purpose, so that each can judge the other.
+This code is independent of the C core on purpose, so that each can check the other.
 
-ICRC, "invariant": end to end. CRC-32 as zlib has it, sent least significant byte
-first, over the packet with every bit a switch may change forced to one:
+The ICRC, "invariant", is end to end. It is the CRC-32 of zlib, sent least significant byte
+first, over the packet with every bit that a switch may change forced to one:
 
     carrier              covered, in this order                   forced to one
     RoCEv2 over IPv4     8 x FF, IP with options, UDP, BTH..pad   TOS, TTL, IP and UDP checksum
@@ -13,15 +13,15 @@ first, over the packet with every bit a switch may change forced to one:
     native, LNH 2        LRH, BTH..pad                            VL
     native, LNH 3        LRH, GRH, BTH..pad                       LRH; those fields of the GRH
 
-In all of them the fifth byte of the BTH (FECN, BECN, reserved) is forced too.
-So ECN marking, TTL and DSCP leave the ICRC right; NAT does not.
+In all of them, the fifth byte of the BTH (FECN, BECN, reserved) is forced to one, too.
+So ECN marking and changes of TTL and DSCP keep the ICRC valid; NAT does not.
 
-VCRC, "variant": one link. LPCRC: of a link packet. Both are the CRC-16 with
-polynomial 0x100B, reflected, first and last complemented, sent least
+The VCRC, "variant", covers one link. The LPCRC is that of link packets. Both are the CRC-16
+with polynomial 0x100B, reflected, complemented before and after, and sent least
 significant byte first.
 
-Sources: Linux `rxe_icrc.c`; real captures of RoCEv2 and of InfiniBand, on which
-every one of these came out right (RoCEv1 was not among them).
+Sources: Linux `rxe_icrc.c`, and real captures of RoCEv2 and InfiniBand, whose checksums
+all agree with this code (RoCEv1 was not among them).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def icrc_roce_v1(packet: Buffer) -> bytes:
 def icrc_ib(packet: Buffer) -> bytes:
     """ICRC of a native packet, given from the first byte of the LRH to the last of the pad.
 
-    Raises LocalProtocolError for raw packets (LNH 0 and 1): they carry none.
+    Raises LocalProtocolError for raw packets (LNH 0 and 1), which have no ICRC.
     """
     lnh = packet[1] & _LNH_MASK if len(packet) > 1 else _LNH_LOCAL
     if lnh == _LNH_LOCAL:
@@ -109,7 +109,7 @@ def lpcrc(packet: Buffer) -> bytes:
 
 
 def _head(packet: Buffer, length: int) -> bytearray:
-    """A copy of the headers, to force bits in."""
+    """A copy of the headers, in which bits can be forced to one."""
     if len(packet) < length:
         raise LocalProtocolError(f"the ICRC needs {length} bytes of headers, got {len(packet)}")
     return bytearray(packet[:length])
@@ -120,7 +120,8 @@ def _force(head: bytearray, offset: int, length: int) -> None:
 
 
 def _force_ipv6(head: bytearray, offset: int) -> None:
-    """Traffic class, flow label and hop limit: an IPv6 header and a GRH agree on their places."""
+    """Forces traffic class, flow label and hop limit to one. An IPv6 header and a GRH have them at
+    the same offsets."""
     head[offset] |= 0x0F
     _force(head, offset + 1, 3)
     head[offset + 7] = 0xFF
@@ -134,21 +135,22 @@ def _icrc(head: bytearray, packet: Buffer, bth: int, start: int) -> bytes:
 
 # --- CRC-16 -----------------------------------------------------------------
 #
-# A byte at a time in Python takes a millisecond for 4 KB. A CRC is linear, so
-# the register after a block is the exclusive or of what each byte of it
-# contributes alone, which depends on the byte and its distance from the end:
-# one table look-up for each byte, all at once in numpy. The register before the
-# block counts as exclusive-ored into its first two bytes.
+# A loop over bytes in Python takes a millisecond for 4 KB. A CRC is linear: the
+# register after a block is the exclusive or of one contribution per byte, which
+# depends on the byte and its distance from the end. numpy looks all of them up
+# in a table at once. The register before the block is exclusive-ored into the
+# block's first two bytes.
 
 _POLYNOMIAL = 0xD008  # 0x100B reflected
 _BLOCK = 4096 + 256  # any packet is one block
 _ROWS = np.arange(_BLOCK - 1, -1, -1, dtype=np.intp) * 256
-"""Where the table's row for each byte of a block begins: the last byte's is the first."""
+"""The start of the table row for each byte of a block. The last byte uses the first row."""
 
 
 @cache
 def _contributions() -> NDArray[np.uint16]:
-    """Row d, of 256: what a byte adds to the register when d bytes of the block follow it."""
+    """Rows of 256 values. Row d has the contribution of each byte value that d more bytes of the
+    block follow."""
     register = np.arange(256, dtype=np.uint16)
     for _ in range(8):
         register = np.where(register & 1, (register >> 1) ^ _POLYNOMIAL, register >> 1)

@@ -1,24 +1,24 @@
-"""ERF records, in which captures of InfiniBand are kept.
+"""ERF records, which hold the packets of InfiniBand captures.
 
     0            8     9      10    12    14    16
     | timestamp  | type| flags| rlen| lctr| wlen| payload ...
 
-The time stamp is 32.32 fixed-point seconds and little endian, the rest is big
-endian. `wlen` is the length on the wire, `rlen` that of the record with the
+The time stamp is 32.32 fixed-point seconds and little endian; the rest is big
+endian. `wlen` is the length on the wire. `rlen` is the length of the record with the
 payload padded to a multiple of eight.
 
-Type 21 holds a packet from LRH to VCRC; without the VCRC, Wireshark misparses it.
-Type 25 holds a flow-control packet. Wireshark 4.0 takes the six bytes for an LRH
-before it sees that they are not, and calls the record malformed unless it has at
-least 86: so zeros follow them, and `wlen` counts the zeros too. A reader takes the first six.
+Type 21 holds a packet from LRH to VCRC. Without the VCRC, Wireshark misparses it.
+Type 25 holds a flow-control packet. Wireshark 4.0 first parses its six bytes as an LRH,
+and calls the record malformed unless it has at least 86 bytes. Zeros therefore follow the
+six bytes, and `wlen` counts them, too. A reader takes the first six bytes.
 
-Our `.erf` files are pcapng files whose link type is ERF (197), each packet one such
-record. A file of bare ERF records would have no interface names, no direction, no
-packet ids, no comments, no form for an empty capture, and no magic number, so that
-Wireshark has to guess it. A pcapng file has all of these, nanoseconds too, and
-Wireshark goes by content, not by the file's name. Inside pcapng the last record's padding to
-eight bytes is left out, as capture cards' pcap files do; bare files are records
-`padded`, end to end.
+The `.erf` files of this project are pcapng files with link type ERF (197), in which each
+packet is one such record. A file of bare ERF records has no interface names, directions,
+packet ids, comments or magic number, and no form for an empty capture, so that Wireshark
+has to guess the format. A pcapng file has all of these, and nanoseconds; Wireshark looks at
+the content and not at the file's name. Inside pcapng, records are not padded to eight
+bytes, as in the pcap files of capture cards. Bare files consist of `padded` records, one
+after another.
 """
 
 from __future__ import annotations
@@ -33,20 +33,21 @@ HEADER = Struct(">8sBBHHH")
 TYPE_OFFSET = 8
 TYPE_MASK = 0x7F
 EXTENSION_FLAG = 0x80
-"""Bit of the type: 8-byte extension headers follow, the same bit in each tells of another."""
+"""This bit of the type means that an 8-byte extension header follows. The same bit in an extension
+header means that another one follows."""
 EXTENSION_BYTES = 8
 FLOW_CONTROL_BYTES = 6
 
 _VARYING_LENGTH = 0x04
 _ALIGNMENT = 8
 _QUIET_FLOW_CONTROL_BYTES = 88
-"""The least multiple of eight at which tshark 4.0 calls no flow-control record malformed."""
+"""The least multiple of eight at which tshark 4.0 does not call a flow-control record malformed."""
 _NS_PER_SECOND = 1_000_000_000
 _WLEN_MAX = 0xFFFF
 
 
 class ErfType(IntEnum):
-    """The record types that we write or read (Wireshark's `wiretap/erf_record.h`)."""
+    """The record types that this project writes or reads (Wireshark's `wiretap/erf_record.h`)."""
 
     ETH = 2
     COLOR_ETH = 11
@@ -61,11 +62,11 @@ class ErfType(IntEnum):
 ETHERNET_TYPES = frozenset(
     {ErfType.ETH, ErfType.COLOR_ETH, ErfType.DSM_COLOR_ETH, ErfType.COLOR_HASH_ETH}
 )
-"""Their payload is two bytes (offset, reserved) and the frame."""
+"""Types whose payload is two bytes (offset, reserved) and a frame."""
 
 
 def packet_record(packet: bytes, *, time_ns: int, original_length: int | None = None) -> bytes:
-    """A type 21 record of a packet, LRH to VCRC, or of its beginning."""
+    """A type 21 record of a packet from LRH to VCRC, or of its first bytes."""
     wlen = len(packet) if original_length is None else original_length
     return _header(ErfType.INFINIBAND, time_ns, stored=len(packet), wlen=wlen) + packet
 
@@ -80,7 +81,7 @@ def flow_control_record(packet: bytes, *, time_ns: int) -> bytes:
 
 
 def padded(record: bytes) -> bytes:
-    """The record as a bare ERF file holds it."""
+    """The record with the padding that it has in a bare ERF file."""
     return record + bytes(-len(record) % _ALIGNMENT)
 
 
@@ -97,5 +98,5 @@ def _header(erf_type: ErfType, time_ns: int, *, stored: int, wlen: int) -> bytes
 
 
 def _timestamp(time_ns: int) -> bytes:
-    """Rounded up, so that rounding down gives the same nanosecond back."""
+    """The time stamp, rounded up so that `to_nanoseconds` returns the same nanosecond."""
     return (-(-(time_ns << 32) // _NS_PER_SECOND)).to_bytes(8, "little")

@@ -1,12 +1,12 @@
-"""Counts what a capture holds, and checks what Wireshark does not: ICRC, VCRC, LPCRC.
+"""Counts what a capture holds, and checks ICRC, VCRC and LPCRC, which Wireshark does not.
 
     print(inspect(Path("leaf1-h1.pcapng")).to_json())
 
-Works on any capture that `reader.py` reads. Nothing in a frame is trusted: a
-header that is cut short or makes no sense is counted as what it is.
+It works on any capture that `reader.py` reads. Nothing in a frame is trusted: headers
+that are cut short or invalid are counted as such.
 
-Frames are counted once for each interface: in a file with several of them the
-same packet appears, and is counted, wherever it was seen.
+Frames are counted once for each interface. In a file with several interfaces, a packet
+is counted at each interface where it was captured.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ _NAK_NAMES = {
     4: "NAK invalid RD request",
 }
 _IN_ORDER = frozenset({Transport.RC, Transport.UC, Transport.XRC})
-"""Transport classes in which a queue pair's requests must come in order of PSN."""
+"""Transport classes in which the requests to a queue pair have consecutive PSNs."""
 
 
 def inspect(path: Path) -> Inspection:
-    """Reads a whole capture. Raises CaptureError for a file that is none."""
+    """Reads a whole capture. Raises CaptureError for a file that is not a capture."""
     counts = Inspection(path)
     with open_capture(path) as capture:
         for record in capture:
@@ -78,7 +78,7 @@ def inspect(path: Path) -> Inspection:
 
 
 def syndrome_name(syndrome: int) -> str:
-    """What an AETH's syndrome says (IBTA vol 1, 9.7.5.2)."""
+    """The name of an AETH's syndrome (IBTA vol 1, 9.7.5.2)."""
     kind, code = syndrome >> 5, syndrome & 0x1F
     if kind == 0:
         return "ACK"
@@ -183,7 +183,7 @@ def _count_mac_control(counts: Inspection, data: bytes) -> None:
 
 
 def _pauses(opcode: int, data: bytes) -> list[tuple[str, int]]:
-    """Class and quanta of each class that a pause frame speaks of."""
+    """The name and the quanta of each class in a pause frame."""
     if opcode == _PAUSE_OPCODE:
         return [("global", _PAUSE.unpack_from(data)[1])]
     _, enabled, *quanta = _PFC.unpack_from(data)
@@ -201,7 +201,7 @@ def _count_flow_control(counts: Inspection, data: bytes) -> None:
 def _extension_word(
     data: bytes, bth: int, opcode: int, extension: Extension, offset: int
 ) -> int | None:
-    """32 bits of an extension header; None where they were not captured."""
+    """32 bits of an extension header; None if they were not captured."""
     start = extension_offset(opcode, extension)
     if start is None or len(data) < bth + start + offset + 4:
         return None
@@ -213,7 +213,7 @@ def _flow_key(record: Record, found: TransportPacket, dest_qp: int) -> FlowKey:
 
 
 def _address(address: bytes) -> str:
-    """An IPv4 or IPv6 address (a GID is one too), or a LID, told apart by length."""
+    """The text of an IPv4 address, an IPv6 address or GID, or a LID, which differ in length."""
     if len(address) == 4:
         return str(IPv4Address(address))
     if len(address) == 16:

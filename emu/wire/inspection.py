@@ -1,4 +1,4 @@
-"""What was found in a capture: the result of `inspect.py`, and its JSON document."""
+"""The result of `inspect.py`, and its JSON document."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ECN_NAMES = {0b00: "not_ect", 0b01: "ect1", 0b10: "ect0", 0b11: "ce"}
 
 @dataclass
 class Verdicts:
-    """How checks of one kind of checksum came out."""
+    """The results of checks of one kind of checksum."""
 
     ok: int = 0
     bad: int = 0
     unchecked: int = 0
-    """Not all of the packet was captured."""
+    """Packets that were not captured completely."""
 
     def judge(self, found: bytes, expected: bytes | None) -> None:
         if expected is None or len(found) < len(expected):
@@ -37,7 +37,7 @@ class Verdicts:
 
 @dataclass(frozen=True, slots=True)
 class FlowKey:
-    """Requests of one sender to one queue pair, as seen at one interface."""
+    """Identifies the requests of one sender to one queue pair at one interface."""
 
     interface: str
     src: str
@@ -47,16 +47,16 @@ class FlowKey:
 
 @dataclass
 class Inspection:
-    """What a capture holds. Counts are of frames unless their name says otherwise."""
+    """The contents of a capture. Counts are of frames unless their name says otherwise."""
 
     path: Path
     damage: str | None = None
     """Where and why reading stopped before the file's end."""
     frames: int = 0
     bytes: int = 0
-    """On the wire."""
+    """Bytes on the wire."""
     truncated: int = 0
-    """Frames of which not all bytes were captured."""
+    """Frames that were not captured completely."""
     first_ns: int | None = None
     last_ns: int | None = None
     interfaces: Counter[str] = field(default_factory=Counter)
@@ -68,27 +68,27 @@ class Inspection:
     ecn: Counter[str] = field(default_factory=Counter)
     """RoCEv2 packets by the ECN bits of IP: `not_ect`, `ect0`, `ect1`, `ce`."""
     acknowledgements: Counter[str] = field(default_factory=Counter)
-    """By what the syndrome says."""
+    """Acknowledgements by the name of their syndrome."""
     pause_frames: int = 0
     xoff: Counter[str] = field(default_factory=Counter)
-    """By class: `prio3`, or `global` for 802.3x pause."""
+    """Pauses by class: `prio3`, or `global` for 802.3x pause."""
     xon: Counter[str] = field(default_factory=Counter)
     credit_updates: Counter[str] = field(default_factory=Counter)
     """Flow-control packets by virtual lane: `vl0`."""
     flows: dict[FlowKey, PsnTrail] = field(default_factory=dict)
     vlan_tagged: int = 0
     vlan_stacked: int = 0
-    """Of these, those with two tags or more."""
+    """VLAN-tagged frames with two tags or more."""
     ip_options: int = 0
     """RoCEv2 packets with IPv4 options or IPv6 extension headers."""
     low_source_ports: int = 0
     """RoCEv2 packets with a UDP source port below 49152."""
     fragments: int = 0
     other: Counter[str] = field(default_factory=Counter)
-    """Everything without an InfiniBand transport, by what it is."""
+    """Frames without an InfiniBand transport, by protocol."""
 
     def to_json(self) -> dict[str, Any]:
-        """A document for `json.dumps`; its `schema` changes when its meaning does."""
+        """A document for `json.dumps`. Its `schema` changes when its meaning changes."""
         gaps, missing, repeats = self.psn_totals()
         return {
             "schema": SCHEMA,
@@ -133,7 +133,7 @@ class Inspection:
         return self.opcodes[Opcode.CNP.name]
 
     def psn_totals(self) -> tuple[int, int, int]:
-        """Gaps, missing and repeats over all flows."""
+        """Gaps, missing PSNs and repeats over all flows."""
         trails = self.flows.values()
         return (
             sum(trail.gaps for trail in trails),

@@ -1,4 +1,4 @@
-"""Writes frames to a pcapng stream as they come, for whoever looks at it meanwhile."""
+"""Writes frames to a pcapng stream as they arrive, for a reader that follows the stream."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from emu.wire.raw import RawKind, parse_record, whole_records, write_frame
 
 @dataclass
 class LiveCapture:
-    """What a capture has come to so far."""
+    """The progress of a capture."""
 
     frames: int = 0
     missed: int = 0
-    """Frames that were there and are not in the capture."""
+    """Frames that are missing in the capture."""
     time_ns: int = 0
-    """Of the latest frame."""
+    """The time of the latest frame."""
 
 
 class LiveWriter:
     """Takes raw records in pieces of any size. The stream is flushed after every piece."""
 
     def __init__(self, stream: BinaryIO, interface: Interface, *, limit: int | None = None) -> None:
-        """`limit`: how many frames to write at most."""
+        """`limit`: the most frames to write."""
         self.capture = LiveCapture()
         self._stream = stream
         self._limit = limit
@@ -36,11 +36,11 @@ class LiveWriter:
 
     @property
     def full(self) -> bool:
-        """Whether there are as many frames as there may be."""
+        """Whether the limit is reached."""
         return self._limit is not None and self.capture.frames >= self._limit
 
     def feed(self, piece: bytes) -> None:
-        """Writes the frames that are complete by now."""
+        """Writes the frames that are complete with this piece."""
         self._pending += piece
         taken = 0
         for raw in whole_records(self._pending):
@@ -50,7 +50,7 @@ class LiveWriter:
         self._stream.flush()
 
     def finish(self) -> LiveCapture:
-        """Ends the capture with what it has come to."""
+        """Ends the capture with its statistics."""
         done = self.capture
         received = done.frames + done.missed
         self._writer.statistics(time_ns=done.time_ns, received=received, missed=done.missed)

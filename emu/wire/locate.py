@@ -1,12 +1,12 @@
-"""Finds the InfiniBand transport in a captured frame, by plain arithmetic on its bytes.
+"""Finds the InfiniBand transport in a captured frame.
 
     Ethernet, any VLAN tags, IPv4 with options or IPv6 with extension headers, UDP 4791    RoCEv2
     Ethernet, any VLAN tags, ethertype 0x8915, GRH                                         RoCEv1
     LRH, GRH or not                                                                        native
 
-Linux cooked headers and bare IP count as Ethernet here. Every step says what it
-found instead when it is not the transport, and raises CutShort where the
-captured bytes end before the header does.
+Linux cooked headers and bare IP are handled like Ethernet. Each step returns what it
+found instead if it is not the transport, and raises CutShort if the captured bytes
+end inside a header.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _ETHERNET_BYTES, _VLAN_BYTES = 14, 4
 _IPV6_BYTES, _GRH_BYTES, _LRH_BYTES, _UDP_BYTES, _BTH_BYTES = 40, 40, 8, 8, 12
 _PROTOCOL_UDP, _NEXT_HEADER_BTH = 17, 0x1B
 _IPV6_OPTIONS = frozenset({0, 43, 60})
-"""Hop-by-hop, routing, destination options: next header, length in 8 bytes beyond the first 8."""
+"""Hop-by-hop, routing and destination options. They begin with the next header, and their length
+beyond the first 8 bytes, in units of 8 bytes."""
 _IPV6_FRAGMENT = 44
 _FRAGMENT_OFFSET_MASK, _MORE_FRAGMENTS = 0x1FFF, 0x2000
 _IPV6_FRAGMENT_OFFSET_MASK, _IPV6_MORE_FRAGMENTS = 0xFFF8, 0x0001
@@ -49,7 +50,7 @@ class CutShort(Exception):
 
 
 class Carrier(StrEnum):
-    """What carries the transport."""
+    """The protocol that carries the transport."""
 
     ROCE_V2_IPV4 = "RoCEv2 over IPv4"
     ROCE_V2_IPV6 = "RoCEv2 over IPv6"
@@ -60,27 +61,27 @@ class Carrier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TransportPacket:
-    """Where things are in a frame. Offsets count from the frame's first byte."""
+    """The places of headers in a frame. Offsets count from the frame's first byte."""
 
     carrier: Carrier
     start: int
-    """Where the carrier's header begins, and with it the ICRC's cover."""
+    """The start of the carrier's header, where the ICRC's coverage begins."""
     bth: int
     end: int
-    """Behind the ICRC, as the headers' lengths have it: the captured bytes may end before."""
+    """The end of the ICRC, by the lengths in the headers. The captured bytes may end earlier."""
     src: bytes
     dst: bytes
     ecn: int | None = None
-    """The two bits of IP; None for native InfiniBand and RoCEv1."""
+    """The ECN bits of IP; None for native InfiniBand and RoCEv1."""
     source_port: int | None = None
     fragment: bool = False
     options: bool = False
-    """IPv4 options or IPv6 extension headers."""
+    """Whether there are IPv4 options or IPv6 extension headers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """No InfiniBand transport, but this."""
+    """A frame without an InfiniBand transport. `what` names its protocol."""
 
     what: str
     fragment: bool = False
@@ -88,7 +89,8 @@ class Other:
 
 @dataclass(frozen=True, slots=True)
 class NetworkPacket:
-    """What is inside an Ethernet or cooked frame: its ethertype, where, behind how many tags."""
+    """The network packet in an Ethernet or cooked frame: its ethertype, its offset, and the number
+    of VLAN tags before it."""
 
     ethertype: int
     offset: int
@@ -96,7 +98,7 @@ class NetworkPacket:
 
 
 def network_packet(linktype: int, data: bytes) -> NetworkPacket:
-    """Takes the link layer off. Raises CutShort."""
+    """The network packet behind the link layer. Raises CutShort."""
     if linktype == LinkType.LINUX_SLL:
         return _behind_tags(data, _short(data, 14, "Linux cooked header"), 16)
     if linktype == LinkType.LINUX_SLL2:
@@ -109,7 +111,7 @@ def network_packet(linktype: int, data: bytes) -> NetworkPacket:
 
 
 def find_transport(data: bytes, packet: NetworkPacket) -> TransportPacket | Other:
-    """The transport in what follows an Ethernet header. Raises CutShort."""
+    """The transport in a network packet. Raises CutShort."""
     if packet.ethertype == ETHERTYPE_IPV4:
         return _in_ipv4(data, packet.offset)
     if packet.ethertype == ETHERTYPE_IPV6:
@@ -121,7 +123,7 @@ def find_transport(data: bytes, packet: NetworkPacket) -> TransportPacket | Othe
 
 
 def find_native_transport(data: bytes) -> TransportPacket | Other:
-    """The transport in a native packet, LRH first. Raises CutShort."""
+    """The transport in a native packet, which begins with the LRH. Raises CutShort."""
     _need(data, _LRH_BYTES, "LRH")
     _, second, dlid, _, slid = _LRH.unpack_from(data)
     lnh, end = second & 3, ib_packet_bytes(data)
@@ -138,12 +140,12 @@ def find_native_transport(data: bytes) -> TransportPacket | Other:
 
 
 def ib_packet_bytes(data: bytes) -> int:
-    """Bytes of a native packet from LRH to ICRC, as PktLen has it. Raises CutShort."""
+    """The number of bytes of a native packet from LRH to ICRC, from PktLen. Raises CutShort."""
     return (_short(data, 4, "LRH") & 0x7FF) * 4
 
 
 def expected_icrc(data: bytes, transport: TransportPacket) -> bytes | None:
-    """The ICRC that the frame should have; None where it cannot be known (not all captured)."""
+    """The correct ICRC of the frame; None for a fragment or a frame that is not complete."""
     if len(data) < transport.end or transport.fragment:
         return None
     if transport.end < transport.bth + _BTH_BYTES + crc.ICRC_BYTES:

@@ -1,15 +1,15 @@
 """BTH opcodes, and the extension headers that follow each (IBTA vol 1, 9.2 and 9.3).
 
-An opcode's top three bits are its transport class, its low five the operation.
-So the headers follow from two small tables: what the class puts first, and what
-the operation adds:
+An opcode's top three bits are its transport class, its low five bits the operation.
+The headers follow from two small tables: the headers that the class puts first, and
+those that the operation adds:
 
     BTH [RDETH] [DETH] [XRCETH]     [FETH] [RETH | AtomicETH | AETH ...] [ImmDt | IETH]     payload
         `- by transport class -'    `- by operation ----------------------------------'
 
 Values and headers are those of Linux (`include/rdma/ib_pack.h`,
-`drivers/infiniband/sw/rxe/rxe_opcode.c`). XRC is IBTA annex A14 from general
-knowledge: no capture of it was at hand.
+`drivers/infiniband/sw/rxe/rxe_opcode.c`). XRC follows IBTA annex A14, but was not
+checked against a capture.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ OPCODE_NAMES: dict[int, str] = {int(o): o.name for o in Opcode}
 
 
 def extension_offset(opcode: int, extension: Extension) -> int | None:
-    """Bytes from the start of the BTH to that header; None where the opcode has none."""
+    """Bytes from the start of the BTH to that header; None if the opcode does not have it."""
     offset = BTH_BYTES
     for present in EXTENSIONS.get(opcode, ()):
         if present is extension:

@@ -15,16 +15,16 @@ PCAP_MAGICS = {
     bytes.fromhex("a1b23c4d"): (">", 1),
     bytes.fromhex("4d3cb2a1"): ("<", 1),
 }
-"""Magic -> byte order, nanoseconds in a unit of the time stamp's fraction."""
+"""Magic number -> byte order, and nanoseconds per unit of the time stamp's fraction."""
 
 _FILE_HEADER_BYTES = 24
 _LINKTYPE_MASK = 0x03FFFFFF
-"""The bits above tell of an FCS."""
+"""The bits above describe an FCS."""
 _NS_PER_SECOND = 1_000_000_000
 
 
 def read_pcap(source: Source) -> Iterator[Record]:
-    """Records as they are in the file, ERF still on. Raises Damage."""
+    """The records as they are in the file, with ERF headers. Raises Damage."""
     header = source.next_item(_FILE_HEADER_BYTES) or b""
     order, ns_per_unit = PCAP_MAGICS[header[:4]]
     linktype = Struct(order + "20xI").unpack(header)[0] & _LINKTYPE_MASK

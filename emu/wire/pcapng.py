@@ -1,4 +1,4 @@
-"""Writes pcapng files (draft-ietf-opsawg-pcapng): the format of all our captures.
+"""Writes pcapng files (draft-ietf-opsawg-pcapng), the format of all captures of the emulator.
 
     section header · interface description for each interface · enhanced packet for each frame
                  · interface statistics, where frames may be missing
@@ -36,7 +36,7 @@ _STATISTICS_BODY = Struct("<III")
 
 
 class PcapngWriter:
-    """Writes one section to a binary stream, which stays the caller's."""
+    """Writes one section to a binary stream, which the caller closes."""
 
     def __init__(
         self, stream: BinaryIO, interfaces: Sequence[Interface], *, comment: str = ""
@@ -57,7 +57,7 @@ class PcapngWriter:
         packet_id: int | None = None,
         comment: str = "",
     ) -> None:
-        """Adds a frame. `packet_id` is the same wherever the same frame was seen."""
+        """Adds a frame. `packet_id` is equal for the same frame at several interfaces."""
         original = len(data) if original_length is None else original_length
         high, low = time_ns >> 32, time_ns & 0xFFFFFFFF
         options = {}
@@ -71,7 +71,7 @@ class PcapngWriter:
         self._write(_ENHANCED_PACKET, head + _padded(data) + _options(options))
 
     def statistics(self, *, time_ns: int, received: int, missed: int, interface: int = 0) -> None:
-        """Says how many frames there were at an interface, and how many of them are missing."""
+        """Adds the number of frames at an interface, and how many of them are missing."""
         counts = {_ISB_IFRECV: _LONG.pack(received), _ISB_IFDROP: _LONG.pack(missed)}
         head = _STATISTICS_BODY.pack(interface, time_ns >> 32, time_ns & 0xFFFFFFFF)
         self._write(_STATISTICS, head + _options(counts))

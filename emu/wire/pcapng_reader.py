@@ -1,10 +1,10 @@
-"""Reads pcapng files (draft-ietf-opsawg-pcapng): sections, each of blocks.
+"""Reads pcapng files (draft-ietf-opsawg-pcapng): sections of blocks.
 
     | type 4 | length 4 | body | length 4 |
 
 Every section has its own byte order and its own interfaces; an interface has its
-own time resolution. Packets come in enhanced, simple (without a time) and
-obsolete packet blocks. Blocks of other types are skipped.
+own time resolution. Packets are in enhanced, simple (without a time) and obsolete
+packet blocks. Blocks of other types are skipped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NS_PER_SECOND = 1_000_000_000
 
 
 def read_pcapng(source: Source) -> Iterator[Record]:
-    """Records as they are in the file, ERF still on. Raises Damage."""
+    """The records as they are in the file, with ERF headers. Raises Damage."""
     section: _Section | None = None
     while head := source.next_item(8):
         if head[:4] == SECTION_HEADER:
@@ -91,7 +91,7 @@ class _Section:
         self._interfaces: list[_Interface] = []
 
     def record(self, block_type: int, body: bytes) -> Record | None:
-        """The packet in a block, None if it has none. Takes note of interfaces. Raises Damage."""
+        """The packet in a block, or None. Remembers described interfaces. Raises Damage."""
         if block_type == _ENHANCED_PACKET:
             interface, high, low, stored, original = _fields(self._enhanced, body)
             return self._packet(body, self._enhanced.size, interface, high, low, stored, original)
@@ -150,7 +150,7 @@ class _Section:
         return Direction(bits) if bits != _DIRECTION_MASK else Direction.UNKNOWN
 
     def _options(self, data: bytes) -> dict[int, bytes]:
-        """Code -> value, as far as they are whole."""
+        """Code -> value, for all complete options."""
         options: dict[int, bytes] = {}
         offset = 0
         while offset + self._option_head.size <= len(data):
@@ -170,6 +170,6 @@ def _fields(layout: Struct, body: bytes) -> tuple[int, ...]:
 
 
 def _units_per_second(resolution: bytes) -> int:
-    """if_tsresol: a power of ten, or of two when the top bit is set."""
+    """Time units per second from if_tsresol: a power of ten, or of two if its top bit is set."""
     exponent = resolution[0] if resolution else _MICROSECONDS
     return 1 << (exponent & 0x7F) if exponent & 0x80 else int(10**exponent)

@@ -1,12 +1,13 @@
-"""Follows the PSNs of a flow's requests in a capture, to tell gaps and repeats.
+"""Follows the PSNs of a flow's requests in a capture, to count gaps and repeats.
 
-A PSN has 24 bits; of two, the later is the one less than half the space ahead
-(IBTA vol 1, 9.7.1). A gap is a PSN ahead of the one expected: packets between
-were lost before this place, or left another way. A repeat is one behind: sent
-again, or late.
+A PSN has 24 bits. PSN a is later than b if it is less than half the space ahead of
+b (IBTA vol 1, 9.7.1). A gap is a PSN ahead of the expected one: packets between
+them were lost earlier, or took another path. A repeat is a PSN behind the expected
+one: the packet was sent again, or is late.
 
-A READ request takes as many PSNs as its response has packets. A capture does
-not tell the path MTU, so after one any PSN that some MTU explains is expected.
+A READ request takes as many PSNs as its response has packets. A capture does not
+contain the path MTU. After a READ request, every PSN that fits some MTU is
+therefore accepted.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def psn_difference(a: int, b: int) -> int:
 
 @dataclass
 class PsnTrail:
-    """What one flow's PSNs have shown so far."""
+    """The gaps and repeats among one flow's PSNs so far."""
 
     packets: int = 0
     gaps: int = 0
@@ -34,10 +35,10 @@ class PsnTrail:
     repeats: int = 0
     _expected: int | None = None
     _slack: int = 0
-    """How many PSNs behind `_expected` are right as well."""
+    """How many PSNs after `_expected` are accepted as well."""
 
     def see(self, psn: int, *, read_bytes: int | None = None) -> None:
-        """Takes note of a request; `read_bytes` is the length that a READ request asks for."""
+        """Counts a request. `read_bytes` is the length of a READ request."""
         self.packets += 1
         ahead = 0 if self._expected is None else psn_difference(psn, self._expected)
         if ahead < 0:

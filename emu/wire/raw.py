@@ -1,4 +1,4 @@
-"""The records that the core's taps write, with as little work as can be:
+"""The records that the core's taps write, in a format that costs them little work:
 
     int64   time_ps                      emulated picoseconds
     uint64  packet_id                    the same packet at several taps
@@ -6,13 +6,13 @@
     uint32  length                       on the wire
     uint32  stored                       bytes that follow
     uint8   kind                         0 Ethernet, 1 InfiniBand LRH..VCRC, 2 flow-control packet,
-                                         3 no frame: so many (`length`) are missing here
+                                         3 no frame: `length` frames are missing here
     uint8   direction                    1 into the port, 2 out of it
     uint16  zero
     stored bytes, padded to a multiple of 8                             little endian throughout
 
-They come from a file when a run is over, and by a socket while a lab is up. A last
-record that is not whole, of a core that was killed, is left out.
+After a run, they are in a file; from a running lab, they come over a socket. An incomplete
+last record, as a killed core may leave it, is ignored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RAW_ALIGNMENT = 8
 
 
 class RawKind(IntEnum):
-    """What a raw record holds."""
+    """The kind of frame in a raw record."""
 
     ETHERNET = 0
     IB = 1
@@ -45,7 +45,7 @@ class RawKind(IntEnum):
 
 @dataclass(frozen=True)
 class RawRecord:
-    """A frame as a tap of the core saw it."""
+    """A frame as a tap of the core recorded it."""
 
     time_ps: int
     packet_id: int
@@ -61,7 +61,7 @@ class RawRecord:
 
 
 def read_raw(stream: BinaryIO, name: object) -> Iterator[RawRecord]:
-    """The whole records of a stream. `name` is what errors call it. Raises FabricError."""
+    """The complete records of a stream. `name` is its name in errors. Raises FabricError."""
     source = Source(stream)
     while True:
         try:
@@ -78,12 +78,12 @@ def read_raw(stream: BinaryIO, name: object) -> Iterator[RawRecord]:
 
 
 def lost_record(count: int) -> bytes:
-    """The record that says that so many frames are missing."""
+    """The record for `count` missing frames."""
     return RAW_RECORD.pack(0, 0, 0, count, 0, RawKind.LOST, Direction.UNKNOWN.value, 0)
 
 
 def write_frame(writer: PcapngWriter, record: RawRecord) -> None:
-    """Adds the frame to a pcapng file, in the form that its link type has there."""
+    """Adds the frame to a pcapng file, in the form of its link type."""
     time_ns = record.time_ps // PS_PER_NS
     data, length = record.data, record.length
     if record.kind is RawKind.IB:
@@ -102,7 +102,7 @@ def write_frame(writer: PcapngWriter, record: RawRecord) -> None:
 
 
 def whole_records(raw: bytes | bytearray) -> Iterator[bytes]:
-    """The bytes of each record that is there to its end."""
+    """The bytes of each complete record."""
     at = 0
     while at + RAW_RECORD.size <= len(raw):
         stored = RAW_RECORD.unpack_from(raw, at)[4]
@@ -114,7 +114,7 @@ def whole_records(raw: bytes | bytearray) -> Iterator[bytes]:
 
 
 def parse_record(raw: bytes) -> RawRecord:
-    """A record from its bytes, padding included. Raises ValueError when its fields cannot be."""
+    """A record from its bytes, with padding. Raises ValueError for invalid fields."""
     time_ps, packet_id, port_index, length, stored, kind, direction, _ = RAW_RECORD.unpack_from(raw)
     if time_ps < 0:
         raise ValueError(f"time {time_ps} ps is before the start")
@@ -125,7 +125,8 @@ def parse_record(raw: bytes) -> RawRecord:
 
 
 def _next_record(source: Source) -> RawRecord | None:
-    """Raises Damage when the file ends within the record, ValueError when its fields cannot be."""
+    """The next record; None at the end. Raises Damage if the file ends inside the record, and
+    ValueError for invalid fields."""
     head = source.next_item(RAW_RECORD.size)
     if head is None:
         return None

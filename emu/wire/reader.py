@@ -1,4 +1,4 @@
-"""Reads captures: pcap, pcapng and bare ERF files, other people's included.
+"""Reads captures of any origin: pcap, pcapng and bare ERF files.
 
     with open_capture(path) as capture:
         for record in capture:
@@ -6,13 +6,13 @@
     if capture.damage:
         ...
 
-A file that is no capture raises CaptureError. One that is damaged further in (cut
-off while it was written, a length that cannot be) yields what comes before the
-damage and then stops; `damage` says where and what.
+A file that is not a capture raises CaptureError. A file with damage further in (cut
+off while it was written, an impossible length) yields the records before the damage
+and then stops; `damage` describes place and cause.
 
     pcap      either byte order, micro- or nanoseconds
     pcapng    any number of sections, byte orders, interfaces, time resolutions
-    ERF       link type 197 in the two above, or records end to end
+    ERF       link type 197 in the two above, or bare records
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ _ENOUGH_TO_TELL = 1 << 16
 
 
 class CaptureError(UsageError):
-    """A file that is no capture that we can read."""
+    """A file that is not a readable capture."""
 
 
 class Capture:
-    """The records of a file, in file order, once. ERF is taken off."""
+    """The records of a file in their order, without ERF headers. It can be read once."""
 
     def __init__(self, source: Source, records: Iterator[Record]) -> None:
         self._source = source
         self._records = records
         self.damage: str | None = None
-        """Where and why reading stopped before the end; None if it did not."""
+        """The place and cause of damage before the file's end; None without damage."""
 
     def __iter__(self) -> Iterator[Record]:
         try:
@@ -62,7 +62,7 @@ class Capture:
 
 @contextmanager
 def open_capture(path: Path) -> Iterator[Capture]:
-    """Opens a capture and finds out its format. Raises CaptureError."""
+    """Opens a capture and detects its format. Raises CaptureError."""
     try:
         stream = open_regular(path)
     except OSError as error:
@@ -94,7 +94,8 @@ def _records(source: Source) -> Iterator[Record]:
 
 
 def _looks_like_erf(beginning: bytes) -> bool:
-    """ERF has no magic number: the first few records must look like records, the first be whole."""
+    """Whether the first few records look like ERF records and the first is complete. ERF has no
+    magic number."""
     offset = 0
     for _ in range(_ERF_RECORDS_TO_TRUST):
         if len(beginning) < offset + erf.HEADER.size:

@@ -1,15 +1,15 @@
-"""A file that is read in items (a header, a record, a block), each checked to be whole."""
+"""Reads a file in items (a header, a record, a block), and checks that each is complete."""
 
 from __future__ import annotations
 
 from typing import BinaryIO
 
 _LARGEST_ITEM = 1 << 24
-"""Longer than any frame or block we can use; a length above it is damage."""
+"""Longer than any frame or block of a valid file. A greater length is damage."""
 
 
 class Damage(Exception):
-    """The file's structure is broken, in the item that begins at the source's `start`."""
+    """The file's structure is damaged in the item that begins at the source's `start`."""
 
 
 class Source:
@@ -34,7 +34,7 @@ class Source:
         return self._whole(self._read(size), size)
 
     def peek(self, size: int) -> bytes:
-        """The beginning of the file. Only before the first item."""
+        """The first bytes of the file. Only allowed before the first item."""
         data = self._stream.read(size)
         self._stream.seek(0)
         return data

@@ -1,4 +1,4 @@
-"""From a capture file's record to the frame in it: what the link type says, and ERF taken off."""
+"""Finds the frame in a record of a capture file, by link type, and removes ERF headers."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def kind_of(linktype: int) -> Kind:
 
 
 def unwrap(record: Record) -> Record | None:
-    """The frame inside an ERF record; other records are returned as they are.
+    """The frame inside an ERF record. Other records are returned unchanged.
 
-    None for ERF records that hold no frame (padding, metadata). An ERF header
-    that is cut short leaves a record of kind OTHER.
+    None for ERF records without a frame (padding, metadata). A record whose ERF header
+    is cut short has kind OTHER.
     """
     if record.linktype != LinkType.ERF:
         return record

@@ -1,6 +1,6 @@
-"""What makes Wireshark show our fabrics well: a profile, and running labs' cables as interfaces.
+"""Wireshark support: a profile for emulated fabrics, and the cables of running labs as interfaces.
 
 profile/        colours, columns and filter buttons; `wireshark -C emu`
-extcap.py       the program that Wireshark asks which cables there are, and to capture one
-install.py      puts both where this user's Wireshark looks
+extcap.py       the program that lists cables for Wireshark, and captures one of them
+install.py      installs both for this user's Wireshark
 """

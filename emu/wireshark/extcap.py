@@ -1,7 +1,7 @@
 """`python -m emu.wireshark.extcap`: the cables of the user's running labs, for Wireshark.
 
-Wireshark runs such a program for its list of interfaces, and again to capture by one
-of them, with the arguments of `doc/extcap.4`:
+Wireshark runs this program to list its interfaces, and again to capture on one of them,
+with the arguments of `doc/extcap.4`:
 
     --extcap-interfaces                                       a line for each interface
     --extcap-interface NAME --extcap-dlts | --extcap-config   what it captures, its settings
@@ -54,7 +54,7 @@ def _answers(asked: argparse.Namespace) -> Iterator[str]:
         for lab in registry.names():
             try:
                 yield from _interfaces(lab)
-            except (FabricError, UsageError) as error:  # it has just ended, or does not answer
+            except (FabricError, UsageError) as error:  # the lab has just ended, or does not answer
                 print(error, file=sys.stderr)
     elif asked.extcap_dlts:
         with LabClient(asked.extcap_interface.partition("@")[2]) as client:
@@ -70,7 +70,7 @@ def _interfaces(lab: str) -> Iterator[str]:
 
 
 def _capture(interface: str, fifo: str) -> int:
-    """Until Wireshark has had enough: then it closes the pipe, or sends SIGTERM."""
+    """Captures until Wireshark closes the pipe or sends SIGTERM."""
     port, _, lab = interface.partition("@")
     try:
         with LabClient(lab) as client, new_file(Path(fifo), at_once=True) as stream:

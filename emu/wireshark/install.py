@@ -1,8 +1,8 @@
-"""Puts our profile and our extcap where a user's Wireshark looks for them, and takes them away.
+"""Installs the project's profile and extcap program for a user's Wireshark, and removes them.
 
-Users change profiles, and Wireshark itself writes into them. A list in the profile's folder
-says what each file was when it was installed: one that is still so may be replaced and removed,
-anything else is the user's and stays.
+Users change profiles, and Wireshark itself writes into them. A list in the profile's folder has
+the digest of each installed file. A file with the same digest may be replaced and removed. All
+others belong to the user and stay.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ _MODULE = "emu.wireshark.extcap"
 
 
 def install() -> tuple[Path, Path, list[Path]]:
-    """The profile's folder, the extcap program, and files of the user's that were not replaced.
-
-    Raises EmuError.
+    """Installs both. Returns the profile's folder, the extcap program, and the user's files that
+    were not replaced. Raises EmuError.
     """
     profile, program = _profile(), extcap_folder() / _NAME
     _refuse_foreign(program)
@@ -49,7 +48,7 @@ def install() -> tuple[Path, Path, list[Path]]:
 
 
 def uninstall() -> list[Path]:
-    """Takes away what `install` has made, and nothing else; the files that stay.
+    """Removes only what `install` made. Returns the files that stay in the profile's folder.
 
     Raises EmuError.
     """
@@ -70,7 +69,7 @@ def uninstall() -> list[Path]:
 
 
 def extcap_folder() -> Path:
-    """WIRESHARK_EXTCAP_DIR, or where Wireshark 4.2 and later look by themselves."""
+    """WIRESHARK_EXTCAP_DIR, or the folder that Wireshark 4.2 and later use by default."""
     return user_folder("WIRESHARK_EXTCAP_DIR", ".local/lib/wireshark/extcap")
 
 
@@ -79,7 +78,7 @@ def _profile() -> Path:
 
 
 def _known(profile: Path) -> Mapping[str, str]:
-    """The files that were installed, and what they were then."""
+    """The installed files -> their digests."""
     try:
         listed = json.loads((profile / _LIST).read_text())
     except (OSError, ValueError):
@@ -88,7 +87,8 @@ def _known(profile: Path) -> Mapping[str, str]:
 
 
 def _is_the_users(path: Path, known: Mapping[str, str]) -> bool:
-    """Whether there is something that no `install` has left so."""
+    """Whether there is a file that differs from the one that `install` wrote and from the shipped
+    one."""
     if path.is_symlink() or (path.exists() and not path.is_file()):
         return True
     if not path.exists():
@@ -103,7 +103,7 @@ def _digest(text: bytes) -> str:
 
 
 def _refuse_foreign(program: Path) -> None:
-    """Raises UsageError when the extcap's place is taken by something else."""
+    """Raises UsageError when another file is in the place of the extcap program."""
     if not program.is_symlink() and not program.exists():
         return
     if (

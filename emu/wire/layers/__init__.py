@@ -1,4 +1,4 @@
-"""scapy layers for RoCE and InfiniBand: what `scapy.contrib.roce` has, and what it lacks.
+"""scapy layers for RoCE and InfiniBand, including those that `scapy.contrib.roce` lacks.
 
     from emu.wire.layers import *
 
@@ -9,13 +9,12 @@
     pause      pfc({3: 0xFFFF})
     CNP        IP(tos=48 << 2) / UDP() / cnp(dest_qp)
 
-Building computes pad, lengths, ICRC, VCRC and LPCRC unless given. UDP under a BTH
+Building computes pad, lengths, ICRC, VCRC and LPCRC unless they are given. UDP under a BTH
 defaults to destination port 4791, source port 49152 and checksum 0, as NICs send it.
 
-With `scapy.contrib.roce`: our BTH and GRH are tried first, whichever module is
-imported first, and whatever the UDP source port is. So once this package is
-imported, every dissected packet has *our* layers. scapy's own classes still
-build packets as before.
+Together with `scapy.contrib.roce`, the BTH and GRH of this package are tried first, for
+any order of imports and any UDP source port. Once this package is imported, every
+dissected packet has its layers. scapy's own classes still build packets as before.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ _LOWEST_SOURCE_PORT = 0xC000
 
 
 def _bind_first(lower: type[Packet], upper: type[Packet], **fields: int) -> None:
-    """Dissects `upper` on top of `lower`, before whatever was bound there already."""
+    """Dissects `upper` on top of `lower`, and tries it before the layers bound earlier."""
     bind_bottom_up(lower, upper, **fields)
     lower.payload_guess = lower.payload_guess[-1:] + lower.payload_guess[:-1]
 

@@ -1,10 +1,10 @@
-"""From a captured record to scapy layers, for people who look at captures in Python.
+"""Turns a captured record into scapy layers, for people who examine captures in Python.
 
     with open_capture(Path("leaf1-h1.pcapng")) as capture:
         for record in capture:
             dissect(record).show()
 
-Built again, whatever was captured gives the same bytes.
+Building the layers again gives the captured bytes.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _NATIVE: dict[Kind, type[Packet]] = {Kind.IB: LRH, Kind.IB_LINK: FlowControl}
 
 
 def dissect(record: Record) -> Packet:
-    """The record's layers; Raw where not even the first header is whole."""
+    """The record's layers; Raw if the first header is incomplete."""
     first = _NATIVE.get(record.kind) or conf.l2types.num2layer.get(record.linktype, Raw)
     if not record.data:
-        return Raw()  # of no bytes at all, scapy would make a layer with default values
+        return Raw()  # from no bytes, scapy would make a layer with default values
     try:
         return first(record.data)
-    except Exception:  # scapy's rule for payloads: whatever goes wrong in a layer makes it Raw
+    except Exception:  # scapy's rule for payloads: any error in a layer makes it Raw
         return Raw(record.data)

@@ -1,17 +1,17 @@
-"""What our scapy layers have in common: a known size, and trailers.
+"""The base of this package's scapy layers: a known size, and trailers.
 
-InfiniBand puts things behind the payload: pad, ICRC, VCRC. scapy's way of
-dissecting is front to back, so a layer with a trailer declares it as a
-`TrailerField`, which takes no part in the header, cuts it off in
-`post_dissect` and puts it back in `post_build`.
+InfiniBand has fields behind the payload: pad, ICRC, VCRC. scapy dissects from
+front to back. A layer with a trailer therefore declares it as a `TrailerField`,
+which takes no part in the header, cuts it off in `post_dissect`, and puts it
+back in `post_build`.
 
-A trailer's value is the bytes as they are on the wire:
+A trailer's value is its bytes on the wire:
 
-    None    computed when the packet is built (so is a layer made by hand)
-    b""     absent: the frame was cut short before it
+    None    computed when the packet is built (the default of layers made by hand)
+    b""     absent, because the frame was cut short before it
     bytes   as given, or as captured
 
-To have one computed again after editing a dissected packet, delete it, as with
+To compute a trailer again after editing a dissected packet, delete it, as with
 any scapy checksum: `del packet[BTH].icrc`.
 """
 
@@ -26,7 +26,7 @@ from emu.errors import RemoteProtocolError
 
 
 class TrailerField(XStrField):
-    """Bytes behind the payload, kept by the layer they belong to."""
+    """Bytes behind the payload, which their layer keeps."""
 
     def addfield(self, pkt: Packet | None, s: bytes, val: bytes | None) -> bytes:
         return s
@@ -36,9 +36,9 @@ class TrailerField(XStrField):
 
 
 class Header(Packet):
-    """A header of fixed size. One that is cut short is left to scapy's Raw by the layer below it.
+    """A header of fixed size. The layer below it turns a header that is cut short into scapy's Raw.
 
-    Dissected on its own, it raises RemoteProtocolError.
+    Dissected on its own, such a header raises RemoteProtocolError.
     """
 
     size = 0

@@ -2,9 +2,9 @@
 
     | ethertype 16 | reserved 16 |
 
-Nothing in a packet says that this follows: hosts agree on the queue pair. So a datagram
-is taken for one when its first bytes are an ethertype that IPoIB carries and two zeros,
-which no management datagram begins with.
+No field of a packet says that this header follows: hosts agree on the queue pair. A datagram
+is treated as IPoIB when it begins with an ethertype that IPoIB carries and two zero bytes. No
+management datagram begins like that.
 
     LRH(slid=1, dlid=2) / BTH(opcode=Opcode.UD_SEND_ONLY, dest_qp=17) \\
         / DETH(q_key=0xB1B, src_qp=17) / IPoIB() / IP(dst="10.0.0.2") / ICMP()
@@ -33,7 +33,7 @@ class IPoIB(Header):
 
 
 def is_ipoib(payload: bytes) -> bool:
-    """Whether a datagram's payload begins like an IP packet's."""
+    """Whether a datagram's payload begins like an IPoIB header."""
     return int.from_bytes(payload[:2], "big") in CARRIED and payload[2:4] == bytes(2)
 
 

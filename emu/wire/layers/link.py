@@ -53,7 +53,7 @@ class LRH(Header):
 
     @property
     def payload_bytes(self) -> int:
-        """Bytes between LRH and VCRC, as PktLen has it."""
+        """The number of bytes between LRH and VCRC, from PktLen."""
         return max(int(self.pktlen) * WORD - self.size, 0)
 
     def post_dissect(self, s: bytes) -> bytes:
@@ -94,7 +94,7 @@ class GRH(Header):
 
     def extract_padding(self, s: bytes) -> tuple[bytes, bytes]:
         if isinstance(self.underlayer, LRH):
-            return s, b""  # PktLen has already told where the packet ends
+            return s, b""  # PktLen has already set the end of the packet
         return s[: self.paylen], s[self.paylen :]
 
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:

@@ -1,7 +1,7 @@
-"""Priority flow control frames (IEEE 802.1Qbb), by scapy's own MAC control layer.
+"""Priority flow control frames (IEEE 802.1Qbb), with scapy's own MAC control layer.
 
-scapy has the layout and pads to 60 bytes; what it does not know is the address:
-pause frames go to 01:80:C2:00:00:01, which no bridge forwards, and are untagged.
+scapy has the layout and pads to 60 bytes, but does not set the address. Pause frames
+go to 01:80:C2:00:00:01, which no bridge forwards, and are untagged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ QUANTA_MAX = 0xFFFF
 
 
 def pfc(quanta: Mapping[int, int], *, src: str = "02:00:00:00:00:01") -> Packet:
-    """A whole PFC frame: priority -> quanta of 512 bit times. 0 quanta resume the priority (XON).
+    """A PFC frame. `quanta`: priority -> quanta of 512 bit times; 0 quanta resume it (XON).
 
     >>> sendp(pfc({3: 0xFFFF}), iface="h1-eth0")
     """

@@ -7,12 +7,12 @@ BTH, 12 bytes, the header that every IB and RoCE packet carries:
     |FECN|BECN|resv6 |        dest_qp          |
     |AckReq|  resv7  |          psn            |
 
-Which extension headers follow is looked up in `emu.wire.opcodes`; a header that
-is cut short, and everything after the last one, is Raw. The pad and the ICRC
-behind the payload belong to the BTH.
+`emu.wire.opcodes` lists the extension headers that follow. A header that is cut
+short, and everything after the last header, is Raw. The pad and the ICRC behind
+the payload belong to the BTH.
 
-Built by hand, a BTH computes its pad count, its pad and its ICRC unless given.
-The ICRC covers headers below the BTH, so without any of them it is four zeros.
+A BTH made by hand computes its pad count, its pad and its ICRC unless they are given.
+The ICRC covers headers below the BTH. Without any of them it is four zeros.
 
     IP(dst="10.0.0.1") / UDP() / BTH(opcode=Opcode.RC_ACKNOWLEDGE, dest_qp=17) / AETH(msn=1)
     LRH(slid=1, dlid=2) / BTH(opcode=Opcode.RC_SEND_ONLY, dest_qp=17, psn=1) / b"hello"
@@ -80,7 +80,8 @@ class BTH(Header):
         return s[:end]
 
     def _declared_bytes(self) -> int:
-        """Bytes behind this header, as the layer below announces them; 0 when it does not."""
+        """The number of bytes behind this header that the layer below declares; 0 if it declares
+        none."""
         below = self.underlayer
         if isinstance(below, UDP):
             return int(below.len or 0) - UDP_BYTES - self.size
@@ -137,7 +138,7 @@ class AETH(_ExtensionHeader):
 
 
 class AtomicAckETH(_ExtensionHeader):
-    """What was in memory before the atomic."""
+    """The response to an atomic: the value in memory before it."""
 
     name = "AtomicAckETH"
     size = 8
@@ -222,7 +223,7 @@ LAYER_OF: dict[Extension, type[Packet]] = {
 def cnp(dest_qp: int, *, p_key: int = 0xFFFF) -> Packet:
     """BTH and payload of a Congestion Notification Packet to the QP that should slow down.
 
-    Annex A17.9.3: BECN 1, everything else of the BTH 0. It goes with DSCP 48 by convention:
+    Annex A17.9.3: BECN is 1, and the rest of the BTH is 0. By convention its DSCP is 48:
     `IP(dst=..., tos=48 << 2) / UDP() / cnp(17)`.
     """
     return BTH(opcode=Opcode.CNP, m=0, becn=1, dest_qp=dest_qp, p_key=p_key) / CNPReserved()
@@ -242,7 +243,8 @@ def _layer_after(layer: Packet) -> type[Packet]:
 def _icrc_below(bth: BTH, covered: bytes) -> bytes:
     """ICRC over the headers below `bth` and the bytes from it to the pad.
 
-    The headers are built around those bytes and room for the ICRC, so that their lengths are right.
+    The headers are built around those bytes and a placeholder of the ICRC, so that their lengths
+    are correct.
     """
     packet: Packet = Raw(covered + bytes(crc.ICRC_BYTES))
     layer: Packet = bth
