@@ -114,11 +114,13 @@ def _recording(
     )
 
 
-def _host_ports(topology: Topology, look: LabSnapshot) -> Mapping[str, RawCounters]:
+def _host_ports(topology: Topology, snapshot: LabSnapshot) -> Mapping[str, RawCounters]:
     """Counters of the NICs' ports; zeros where there are no NICs."""
-    nothing = {name: [0] * len(cells) for name, cells in next(iter(look.ports.values())).items()}
+    nothing = {
+        name: [0] * len(cells) for name, cells in next(iter(snapshot.ports.values())).items()
+    }
     names = (topology.port_name[topology.ports[host][0]] for host in topology.host)
-    return {name: look.host_ports.get(name, nothing) for name in names}
+    return {name: snapshot.host_ports.get(name, nothing) for name in names}
 
 
 def _fewer(now: Counters, before: Counters) -> Counters:
@@ -148,39 +150,39 @@ def _under_way(
             yield _record(flow, now)
 
 
-def _all_flows(spec: Spec, look: LabSnapshot) -> Iterator[FlowRecord]:
+def _all_flows(spec: Spec, snapshot: LabSnapshot) -> Iterator[FlowRecord]:
     for flow in spec.fabric_flows():
-        if flow.name in look.flows:
-            yield _record(flow, look.flows[flow.name])
+        if flow.name in snapshot.flows:
+            yield _record(flow, snapshot.flows[flow.name])
 
 
-def _record(flow: Flow, look: FlowSnapshot) -> FlowRecord:
+def _record(flow: Flow, snapshot: FlowSnapshot) -> FlowRecord:
     return FlowRecord(
         name=flow.name,
         traffic=flow.traffic,
         src=flow.src,
         dst=flow.dst,
         op=flow.verb.value,
-        bytes=look.bytes,
+        bytes=snapshot.bytes,
         start_ns=0,
         end_ns=None,
         retransmitted_packets=0,
-        completed=look.delivered >= look.bytes,
-        delivered_bytes=look.delivered,
+        completed=snapshot.delivered >= snapshot.bytes,
+        delivered_bytes=snapshot.delivered,
     )
 
 
-def _failed(flows: tuple[FlowRecord, ...], look: LabSnapshot) -> Iterator[FailedQueuePair]:
+def _failed(flows: tuple[FlowRecord, ...], snapshot: LabSnapshot) -> Iterator[FailedQueuePair]:
     for flow in flows:
-        own = look.flows[flow.name]
+        own = snapshot.flows[flow.name]
         if own.status:
             yield FailedQueuePair(flow.name, flow.src, flow.dst, own.failed_ns, own.status)
 
 
-def _faults(look: LabSnapshot) -> Iterator[FaultRecord]:
+def _faults(snapshot: LabSnapshot) -> Iterator[FaultRecord]:
     """The active faults, with their counts so far. Times are the lab's."""
-    for fault in look.faults:
-        if fault.state(look.time_ns) == "active":
+    for fault in snapshot.faults:
+        if fault.state(snapshot.time_ns) == "active":
             assert fault.at_ns is not None
             yield FaultRecord(
                 name=fault.name,
@@ -202,9 +204,9 @@ def _lasting(before: LabSnapshot, after: LabSnapshot) -> Iterator[Deadlock]:
             yield deadlock
 
 
-def _sent(look: LabSnapshot, port: str) -> int:
+def _sent(snapshot: LabSnapshot, port: str) -> int:
     """Packets: pause frames go on in a deadlock."""
-    return sum(look.ports[port]["tx_packets"])
+    return sum(snapshot.ports[port]["tx_packets"])
 
 
 def _samples(window_ns: int, ports: Mapping[str, RawCounters]) -> Samples:

@@ -24,26 +24,26 @@ def happened(run: Recording) -> list[Event]:
 
 def _flows(run: Recording) -> Iterator[Event]:
     for flow in run.flows:
-        told = {"src": flow.src, "dst": flow.dst, "bytes": flow.bytes}
-        yield Event(flow.start_ns, "flow-started", flow.name, told)
+        values = {"src": flow.src, "dst": flow.dst, "bytes": flow.bytes}
+        yield Event(flow.start_ns, "flow-started", flow.name, values)
         if flow.end_ns is not None and flow.completed:
-            yield Event(flow.end_ns, "flow-completed", flow.name, told)
+            yield Event(flow.end_ns, "flow-completed", flow.name, values)
 
 
 def _faults(run: Recording) -> Iterator[Event]:
     for fault in run.faults:
-        told = {"kind": fault.kind, "place": fault.place}
-        yield Event(fault.at_ns, "fault-began", fault.name, told)
+        values = {"kind": fault.kind, "place": fault.place}
+        yield Event(fault.at_ns, "fault-began", fault.name, values)
         if fault.end_ns is not None:
-            yield Event(fault.end_ns, "fault-over", fault.name, {**told, "hits": fault.hits})
+            yield Event(fault.end_ns, "fault-over", fault.name, {**values, "hits": fault.hits})
 
 
 def _of_the_fabric(run: Recording) -> Iterator[Event]:
     for sweep in run.sweeps:
         yield Event(sweep.in_force_ns, "routed-anew", "", {"change_ns": sweep.at_ns})
     for deadlock in run.deadlocks:
-        told = {"priority": deadlock.priority, "ports": " ".join(deadlock.ports)}
-        yield Event(deadlock.found_ns, "deadlock", "", told)
+        values = {"priority": deadlock.priority, "ports": " ".join(deadlock.ports)}
+        yield Event(deadlock.found_ns, "deadlock", "", values)
 
 
 def _held_back(run: Recording) -> Iterator[Event]:

@@ -5,7 +5,7 @@
 A message of background load is posted at its time, whatever else is on its way, and is
 complete when its last byte is in the receiver's memory. Alone, it takes what arithmetic says
 (see `bound`). Large messages share with many others, small ones wait behind a few packets, so
-each size is told for itself, as papers on congestion control do (HPCC, SIGCOMM'19, figure 10):
+each size is reported separately, as papers on congestion control do (HPCC, SIGCOMM'19, figure 10):
 in ten buckets with as many messages each, the smallest first.
 """
 

@@ -103,7 +103,7 @@ def fault_state(at_ns: int | None, end_ns: int | None, now_ns: int) -> str:
     return "active" if end_ns is None or now_ns < end_ns else "over"
 
 
-def cause_of(look: LabSnapshot, cable: str) -> str:
+def cause_of(snapshot: LabSnapshot, cable: str) -> str:
     """What has taken a cable away: the faults that do so, in words."""
-    names = [f"the fault {fault.name}" for fault in look.faults if cable in fault.cables]
+    names = [f"the fault {fault.name}" for fault in snapshot.faults if cable in fault.cables]
     return " and ".join(names) or "a fault that was cleared"

@@ -1,4 +1,4 @@
-"""Counters in shared memory: one process writes them, others read them, and nobody waits.
+"""Counters in shared memory: one process writes them, others read them, and no process waits.
 
 A table of 64-bit numbers, a row for each port or host, behind two cells of its own:
 

@@ -23,7 +23,7 @@ from emu.units import format_time_ns
 
 @dataclass(frozen=True)
 class Event:
-    """`where` is a port, a host, a flow or nothing; `values` what there is to say beside it."""
+    """`where` is a port, a host, a flow or nothing; `values`: further data of the event."""
 
     time_ns: int
     event: str
@@ -31,8 +31,8 @@ class Event:
     values: Mapping[str, Any]
 
     def __str__(self) -> str:
-        told = " ".join(f"{key}={value}" for key, value in self.values.items())
-        return f"{format_time_ns(self.time_ns):>10}  {self.event}  {self.where}  {told}"
+        text = " ".join(f"{key}={value}" for key, value in self.values.items())
+        return f"{format_time_ns(self.time_ns):>10}  {self.event}  {self.where}  {text}"
 
     def to_json(self) -> dict[str, Any]:
         return {"time_ns": self.time_ns, "event": self.event, "where": self.where, **self.values}
@@ -91,13 +91,13 @@ def _traffic_events(earlier: LabSnapshot, later: LabSnapshot) -> Iterator[Event]
     if changed and after.state == "failed":
         yield Event(time_ns, "traffic-failed", "", {"number": after.number, "why": after.error})
     if changed and after.state in ("over", "stopped"):
-        told = {"number": after.number, "fidelity": after.verdict}
-        yield Event(time_ns, f"traffic-{after.state}", "", told)
+        values = {"number": after.number, "fidelity": after.verdict}
+        yield Event(time_ns, f"traffic-{after.state}", "", values)
         times = ("start_ns", "end_ns") if after.verdict == "ok" else ()
         for flow in after.flows:
             outcome = "flow-completed" if flow["completed"] else "flow-failed"
-            told = {key: flow[key] for key in ("src", "dst", "bytes", *times)}
-            yield Event(time_ns, outcome, flow["name"], told)
+            values = {key: flow[key] for key in ("src", "dst", "bytes", *times)}
+            yield Event(time_ns, outcome, flow["name"], values)
 
 
 def _begun_with_traffic(before: LabSnapshot, after: LabSnapshot) -> Iterator[int]:
@@ -108,9 +108,9 @@ def _begun_with_traffic(before: LabSnapshot, after: LabSnapshot) -> Iterator[int
             yield at_ns
 
 
-def _moment_ns(look: LabSnapshot) -> int:
+def _moment_ns(snapshot: LabSnapshot) -> int:
     """The latest time in a snapshot: links and faults are read after the counters."""
-    return max(look.time_ns, *(change.at_ns for change in look.links[-1:]), 0)
+    return max(snapshot.time_ns, *(change.at_ns for change in snapshot.links[-1:]), 0)
 
 
 def _fault_events(before: LabSnapshot, after: LabSnapshot) -> Iterator[Event]:
@@ -119,25 +119,26 @@ def _fault_events(before: LabSnapshot, after: LabSnapshot) -> Iterator[Event]:
     A fault that waits for NICs has an event when it is set; others have one when they begin.
     """
     then, now = (
-        {(fault.name, fault.at_ns): fault for fault in look.faults} for look in (before, after)
+        {(fault.name, fault.at_ns): fault for fault in snapshot.faults}
+        for snapshot in (before, after)
     )
     known, kept = ({name for name, _ in faults} for faults in (then, now))
     moment_ns = _moment_ns(after)
     for one, fault in {**then, **now}.items():
-        told = {"kind": fault.kind, "place": fault.place}
+        values = {"kind": fault.kind, "place": fault.place}
         since_ns = _moment_ns(before) if one in then else -1
         if fault.name not in known and fault.at_ns is None:
-            yield Event(after.time_ns, "fault-set", fault.name, told)
+            yield Event(after.time_ns, "fault-set", fault.name, values)
         begun = fault.at_ns is not None and fault.at_ns <= moment_ns
         if fault.at_ns is not None and since_ns < fault.at_ns <= moment_ns:
-            yield Event(fault.at_ns, "fault-began", fault.name, told)
+            yield Event(fault.at_ns, "fault-began", fault.name, values)
         if fault.end_ns is not None and fault.end_ns <= moment_ns:
             if since_ns < fault.end_ns:
-                yield Event(fault.end_ns, "fault-over", fault.name, told)
+                yield Event(fault.end_ns, "fault-over", fault.name, values)
         elif fault.name not in kept:
-            yield Event(_cleared_ns(fault, before, after), "fault-cleared", fault.name, told)
+            yield Event(_cleared_ns(fault, before, after), "fault-cleared", fault.name, values)
         elif begun and one not in now:
-            yield Event(after.time_ns, "fault-over", fault.name, told)
+            yield Event(after.time_ns, "fault-over", fault.name, values)
 
 
 def _cleared_ns(fault: SeenFault, before: LabSnapshot, after: LabSnapshot) -> int:
@@ -175,8 +176,8 @@ def _link_events(before: LabSnapshot, after: LabSnapshot) -> Iterator[Event]:
         if changes_routes and change.at_ns not in followed and _follows(change, after.time_ns):
             assert change.in_force_ns is not None
             cause = [*(f"{cable} down" for cable in lost), *(f"{cable} up" for cable in back)]
-            told = {"cause": ", ".join(cause), "change_ns": change.at_ns}
-            yield Event(change.in_force_ns, "routes-converged", "", told)
+            values = {"cause": ", ".join(cause), "change_ns": change.at_ns}
+            yield Event(change.in_force_ns, "routes-converged", "", values)
 
 
 def _follows(change: LinkChange, now_ns: int) -> bool:
@@ -185,15 +186,15 @@ def _follows(change: LinkChange, now_ns: int) -> bool:
 
 def _deadlock_events(before: LabSnapshot, after: LabSnapshot) -> Iterator[Event]:
     for deadlock in after.deadlocks[len(before.deadlocks) :]:
-        told = {"priority": deadlock.priority, "ports": " ".join(deadlock.ports)}
-        yield Event(deadlock.found_ns, "deadlock", "", told)
+        values = {"priority": deadlock.priority, "ports": " ".join(deadlock.ports)}
+        yield Event(deadlock.found_ns, "deadlock", "", values)
 
 
 def _flow_events(before: Mapping[str, FlowSnapshot], after: LabSnapshot) -> Iterator[Event]:
     for name, flow in after.flows.items():
         if flow.status and not (name in before and before[name].status):
-            told = {"status": flow.status, "delivered": flow.delivered, "bytes": flow.bytes}
-            yield Event(after.time_ns, "queue-pair-failed", name, told)
+            values = {"status": flow.status, "delivered": flow.delivered, "bytes": flow.bytes}
+            yield Event(after.time_ns, "queue-pair-failed", name, values)
 
 
 class Pauses:
@@ -221,17 +222,17 @@ class Pauses:
                 yield from self._change(name, priority, now - was > _ALL * elapsed_ps, after)
 
     def _change(
-        self, port: str, priority: int, is_paused: bool, look: LabSnapshot
+        self, port: str, priority: int, is_paused: bool, snapshot: LabSnapshot
     ) -> Iterator[Event]:
         place = port, priority
         if is_paused == (place in self._since_ns):
             return
         by = self._peers[port]
         kind = "pause-storm" if by in self._hosts else "standing-pause"
-        told: dict[str, Any] = {"priority": priority, "by": by}
+        values: dict[str, Any] = {"priority": priority, "by": by}
         if is_paused:
-            self._since_ns[place] = look.time_ns
-            yield Event(look.time_ns, f"{kind}-began", port, told)
+            self._since_ns[place] = snapshot.time_ns
+            yield Event(snapshot.time_ns, f"{kind}-began", port, values)
         else:
-            told["ns"] = look.time_ns - self._since_ns.pop(place)
-            yield Event(look.time_ns, f"{kind}-ended", port, told)
+            values["ns"] = snapshot.time_ns - self._since_ns.pop(place)
+            yield Event(snapshot.time_ns, f"{kind}-ended", port, values)
