@@ -1,20 +1,20 @@
-"""A custom file for Mininet's own command: our topologies and, with `--link emu`, our cables.
+"""A custom file for Mininet's `mn`: the emulator's topologies and, with `--link emu`, its cables.
 
     mn --custom emu/mn.py --topo leaf_spine,2,2,2 --link emu --test pingall
 
-Then Mininet's hosts hang on an emulated fabric: cables with a rate and a delay, switches
+This connects Mininet's hosts to an emulated fabric: cables with a rate and a delay, switches
 with buffers, PFC and ECN. `pingall`, `iperf` and `link leaf1 h1 down` act on that fabric, and
-the prompt has `queues`, `pause`, `cnp` and `counters` beside Mininet's own words. It needs no
-root. Options follow a comma:
+the prompt has `queues`, `pause`, `cnp` and `counters` beside Mininet's own commands. It needs
+no root. Options follow a comma:
 
-    --link emu,slowdown=10                      all ten times slower
-    --link emu,spec=topologies/incast.emu.yml   all but the topology as that spec has it
+    --link emu,slowdown=10                      everything is ten times slower
+    --link emu,spec=topologies/incast.emu.yml   everything but the topology is from that spec
 
-What else `mn` can be told to build (other switches, hosts, controllers, addresses) is refused.
-With any other link Mininet builds the topologies as it always does.
+Other options of `mn` about what to build (switches, hosts, controllers, addresses) are refused.
+With any other link, Mininet builds the topologies in its usual way.
 
-Mininet executes this text, under whatever Python it runs; it is no module of the package.
-The emulator's Python then runs Mininet's command once more, inside a lab.
+Mininet executes this text with its own Python; the file is not a module of the package. The
+emulator's Python then runs Mininet's command again, inside a lab.
 """
 
 import os

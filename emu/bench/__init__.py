@@ -1,6 +1,5 @@
 """The benchmark: `make bench`, or `python -m emu.bench`. One file per figure.
 
-Every figure is measured side by side with its baseline in the same run, on the
-machine at hand, several times in turn; medians are told. Nothing else imports
-this package.
+A figure and its baseline are measured on this machine in the same run, several times
+by turns. The medians are reported. Nothing else imports this package.
 """

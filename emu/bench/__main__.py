@@ -66,7 +66,7 @@ def main(quick: bool, file: Path, history_file: Path | None, figures: tuple[str,
 
 
 def _measure(name: str, quick: bool) -> list[Row]:
-    """A figure's rows; one that says why, where it cannot be measured."""
+    """A figure's rows; if it cannot be measured, one row with the reason."""
     began = time.monotonic()
     try:
         return FIGURES[name](quick=quick)

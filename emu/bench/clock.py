@@ -1,10 +1,10 @@
-"""The virtual clock: packet-hops for a second of one processor.
+"""The virtual clock: packet-hops per second of processor time.
 
-A hop is a packet, of data or not, that a switch has sent. Full transport, PFC on,
-payloads elided, and with them the ICRC. Building the fabric is not counted.
+A hop is a packet, with data or without, that a switch has sent. The transport is complete and
+PFC is on; payloads and ICRCs are elided. The time to build the fabric is not counted.
 
-Baseline: none in this run. To reach: 3 million a second, and at 1024 hosts no
-less than a third of what it is at 8.
+Baseline: none in this run. To reach: 3 million per second, and with 1024 hosts at
+least a third of the rate with 8.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ GROWTH = Target(1 / 3)
 _TURNS = 7
 _TURNS_OF_GROWTH = 3
 _SHAPES = {8: (4, 2, 4), 64: (8, 8, 8), 512: (16, 32, 16), 1024: (16, 64, 16)}
-"""Hosts -> spines, leaves, hosts on each leaf; each has as many uplinks as hosts."""
+"""Hosts -> spines, leaves, hosts on each leaf. Each leaf has as many uplinks as hosts."""
 _HOSTS_A_TURN = 128
-"""A turn of a small fabric is several runs: a single one would be over in milliseconds."""
+"""A turn of a small fabric consists of several runs, because one run takes only milliseconds."""
 
 
 def measure(*, quick: bool) -> list[Row]:
@@ -38,9 +38,9 @@ def measure(*, quick: bool) -> list[Row]:
 
 
 def measure_growth(*, quick: bool) -> list[Row]:
-    """The same number of packets a host at every size, and as much room for them upwards.
+    """Every size has the same number of packets per host, and the same uplink capacity per host.
 
-    All sizes take turns, so that what else the machine does slows all of them.
+    The sizes take turns, so that other load on the machine slows all of them.
     """
     rates: dict[int, list[float]] = {hosts: [] for hosts in _SHAPES if hosts <= 64 or not quick}
     for _ in range(_TURNS_OF_GROWTH):
@@ -88,7 +88,7 @@ def _spec(shape: tuple[int, int, int], traffic: dict[str, Any]) -> Spec:
 
 
 def _rate(spec: Spec, runs: int = 1) -> float:
-    """Packet-hops for a second of processor time, over several runs."""
+    """Packet-hops per second of processor time, over several runs."""
     measured = [_run(spec) for _ in range(runs)]
     return sum(hops for hops, _ in measured) / sum(seconds for _, seconds in measured)
 

@@ -1,10 +1,10 @@
 """A thousand hosts on the virtual clock: a three-tier fat tree at 400 Gbit/s.
 
-The shipped spec topologies/fat-tree-1024.emu.yml, by the `emu` command and in a
-process of its own: a ring all-reduce of 16 MB, and a random permutation. Wall
-time and the most memory the process had, from its start to its summary.
+The `emu` command runs the shipped spec topologies/fat-tree-1024.emu.yml in a process
+of its own: a ring all-reduce of 16 MB, and a random permutation. Measured are the
+wall-clock time and the peak memory of the process.
 
-Baseline: none. To reach: each under 2 minutes and 4 GB.
+Baseline: none. To reach: under 2 minutes and 4 GB each.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _rows(name: str, settings: tuple[str, ...]) -> list[Row]:
 
 
 def _run(command: list[str]) -> tuple[float, float]:
-    """Wall seconds and the most memory in MB. Raises FabricError when the run fails."""
+    """The wall-clock seconds and the peak memory in MB. Raises FabricError when the run fails."""
     began = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert process.stderr is not None

@@ -33,12 +33,13 @@ WORSE_BY = 0.1
 FEWEST_RUNS = 3
 RUNS_THAT_COUNT = 20
 _MACHINE = ("processor", "processors", "memory", "root")
-"""What makes it the same machine. Its load and its kernel may change."""
+"""Runs with equal values of these are on the same machine. Its load and kernel may change."""
 Entry = dict[str, Any]
 
 
 def history_file() -> Path:
-    """Outside of the source tree: `make clean` and a fresh clone keep it."""
+    """The default file. It is outside the source tree, so that `make clean` and a fresh clone keep
+    it."""
     return user_folder("XDG_CACHE_HOME", ".cache") / "emu" / "bench-history.jsonl"
 
 
@@ -59,7 +60,7 @@ class Compared:
 
     @property
     def is_worse(self) -> bool:
-        """By the rule on top of this file."""
+        """Whether the figure is worse by the rule at the top of this file."""
         value = self.row.compared
         if value is None or len(self.earlier) < FEWEST_RUNS:
             return False
@@ -70,7 +71,7 @@ class Compared:
 
 
 def entry(machine: Mapping[str, Any], rows: Sequence[Row], *, quick: bool) -> Entry:
-    """This run as a line of the history."""
+    """The entry of this run in the history."""
     return {
         "schema": SCHEMA,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -92,20 +93,20 @@ def entry(machine: Mapping[str, Any], rows: Sequence[Row], *, quick: bool) -> En
 
 
 def append(file: Path, new: Entry) -> None:
-    """Makes the folder where it is missing. Raises OSError."""
+    """Appends a run to the history, and makes the folder if it is missing. Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a") as lines:
         lines.write(json.dumps(new) + "\n")
 
 
 def compared(file: Path, new: Entry, rows: Sequence[Row]) -> list[Compared]:
-    """Each row beside what earlier runs of the same kind came to."""
+    """Each row beside its values in earlier runs of the same kind."""
     earlier = [old for old in _entries(file) if _is_alike(old, new)][-RUNS_THAT_COUNT:]
     return [Compared(row, tuple(_values(earlier, row))) for row in rows]
 
 
 def _entries(file: Path) -> Iterator[Entry]:
-    """A line that another version wrote, or that was cut short, is passed over."""
+    """The entries of the history. Lines of another version, or cut short, are skipped."""
     if not file.exists():
         return
     for line in file.read_text().splitlines():

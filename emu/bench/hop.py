@@ -1,21 +1,21 @@
-"""A hop over a switch whose packets Open vSwitch forwards.
+"""A hop over a switch for which Open vSwitch forwards.
 
     h1 ═══ shim ═══ Open vSwitch ═══ shim ═══ h2
 
 Baseline: Open vSwitch alone, between the same interfaces at its ports, in a lab
 without the shim. To reach: 0.6 of its speed.
 
-Frames are sent as fast as they arrive: as many are on their way at a time as the
-receive buffer of an Open vSwitch port holds. Sender, shim and Open vSwitch share
-the machine's processors as they do in a run, and all are punctual, as there.
+Frames are sent as fast as they arrive: as many are in flight as the receive buffer
+of an Open vSwitch port holds. Sender, shim and Open vSwitch share the machine's
+processors with real-time scheduling, as in a run.
 
-On two processors that is the bound: Open vSwitch alone has one of them to itself,
-while here three processes' work is shared by two. A frame passes two relays in the
-shim; had those no cable, no queue and no clock in them, but were the bare loop of
-relay.py, the ratio would be about two thirds. A third processor would lift that.
+Two processors limit the ratio: Open vSwitch alone has one of them to itself, while
+here three processes share two. A frame passes two relays in the shim. If these were
+the bare loop of relay.py, without cable, queue and clock, the ratio would be about
+two thirds. A third processor would raise it.
 
-The slowdown and the rate of the links are so chosen that nothing waits for the
-emulated cables, and that the shim takes samples no more often than in a run.
+The slowdown and the rate of the links are chosen so that no frame waits for an
+emulated cable, and that the shim takes samples no more often than in a run.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from emu.spec.scenario import spec_from_json
 from topologies.graph import Topology
 
 WINDOWS = {4200: 16, 1100: 64}
-"""Bytes of a frame -> frames on their way."""
+"""Bytes of a frame -> frames in flight."""
 SLOWDOWN = 100.0
 TARGET = Target(0.6)
 Ends = tuple[socket.socket, socket.socket]
-"""Where frames are sent, and where they arrive."""
+"""The socket that sends frames, and the socket that receives them."""
 
 _LINKS = [{"between": ["leaf1", host], "rate": "10Tbit", "length": "0m"} for host in ("h1", "h2")]
 _SPEC = json.dumps(
@@ -76,13 +76,13 @@ class HopRate:
     frames_per_second: float
     lost: int
     processor_ns_per_frame: dict[str, float]
-    """Of each process that the frames pass."""
+    """The processor time per frame of each process that the frames pass."""
 
 
 @message
 class HopRates:
     by_size: dict[int, HopRate]
-    """Of the frames, in bytes."""
+    """Size of the frames in bytes -> the rate."""
 
 
 @message
@@ -125,7 +125,7 @@ def measure(*, quick: bool) -> list[Row]:
 
 
 def hop(job: MeasureHop, supervisor: Supervisor) -> JobResult:
-    """Frames a second from h1 to h2, by frame size, in a whole lab."""
+    """Frames per second from h1 to h2, by frame size, in a complete lab."""
     request = LabRequest(spec_from_json(job.spec), job.out, SLOWDOWN, workload=False)
     session = open_session(request, supervisor)
     start(session)
@@ -135,7 +135,7 @@ def hop(job: MeasureHop, supervisor: Supervisor) -> JobResult:
 
 
 def open_vswitch_alone(job: MeasureOpenVswitch, supervisor: Supervisor) -> JobResult:
-    """The same between the far ends of the bridge's ports, where nobody is."""
+    """The same between the far ends of the bridge's ports, without the shim."""
     spec = spec_from_json(job.spec)
     topology = spec.topology.build()
     lab = BuiltLab(supervisor)
@@ -155,7 +155,7 @@ def _socket(namespace: int, interface: str) -> socket.socket:
 def _rates(
     job: MeasureHop | MeasureOpenVswitch, ends: Ends, workers: Mapping[str, int]
 ) -> HopRates:
-    """By frame size: the rate, the frames lost, and each worker's time for a frame."""
+    """For each frame size: the rate, the lost frames, and each worker's time per frame."""
     flood = loops(Path(job.library)).flood
     be_punctual()
     topology = spec_from_json(job.spec).topology.build()
@@ -163,7 +163,7 @@ def _rates(
     rates = {}
     for size in WINDOWS:
         frame = _frame(topology, size)
-        _flood(flood, ends, frame, count // 10)  # to warm up
+        _flood(flood, ends, frame, count // 10)  # warms up
         before = {name: _processor_ns(pid) for name, pid in workers.items()}
         spent_ns, lost = _flood(flood, ends, frame, count)
         rates[size] = HopRate(
@@ -177,7 +177,7 @@ def _rates(
 
 
 def _flood(flood: Any, ends: Ends, frame: bytes, count: int) -> tuple[int, int]:
-    """The nanoseconds it took, and how many frames were lost."""
+    """Sends `count` frames. Returns the nanoseconds that it took, and the number of lost frames."""
     source, sink = (end.fileno() for end in ends)
     lost = ctypes.c_uint32()
     spent_ns = flood(
@@ -187,7 +187,7 @@ def _flood(flood: Any, ends: Ends, frame: bytes, count: int) -> tuple[int, int]:
 
 
 def _processor_ns(pid: int) -> int:
-    """Time that a process's main thread has run."""
+    """The processor time of a process's main thread so far."""
     return int(Path("/proc", str(pid), "schedstat").read_text().split()[0])
 
 
@@ -205,7 +205,7 @@ def _frame(topology: Topology, size: int) -> bytes:
 
 
 def _checksum(header: bytes) -> bytes:
-    """RFC 1071."""
+    """The IPv4 header checksum (RFC 1071)."""
     total: int = sum(struct.unpack(f"!{len(header) // 2}H", header))
     total = (total & 0xFFFF) + (total >> 16)
     return (~(total + (total >> 16)) & 0xFFFF).to_bytes(2, "big")

@@ -1,4 +1,4 @@
-"""Runs a figure's job in a lab of its own, and brings back what it measured."""
+"""Runs a figure's job in a lab of its own, and returns the result."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""A lab up and down: from the command to the end of its last process.
+"""The time to bring a lab up and down, from the command to the end of its last process.
 
-Everything counts that a run has, the start of its Python processes and of Open
-vSwitch and the NICs of all hosts among it; no traffic.
+It includes everything that a run needs, such as the start of its Python processes, of
+Open vSwitch and of all NICs, but no traffic.
 
 Baseline: Mininet's own `net.start()` and `net.stop()` of the same topology in the
-same kind of namespaces, with Open vSwitch running already and without its
-`TCLink`s. To reach at 128 hosts: a quarter of its time.
+same kind of namespaces, with Open vSwitch already running and without `TCLink`s. To
+reach with 128 hosts: a quarter of that time.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ def lab_spec(hosts: int) -> str:
 
 
 def lab(job: BuildLab, supervisor: Supervisor) -> JobResult:
-    """A whole lab, ready to start."""
+    """Builds a complete lab and starts its NICs and switches, without traffic."""
     request = LabRequest(spec_from_json(job.spec), job.out, _SLOWDOWN, workload=True)
     start(open_session(request, supervisor))
     return Done(), []
 
 
 def mininet(job: BuildMininet, supervisor: Supervisor) -> JobResult:
-    """The seconds that Mininet needs."""
+    """The seconds that Mininet needs to start and stop."""
     from mininet.log import setLogLevel
     from mininet.net import Mininet
     from mininet.node import OVSSwitch

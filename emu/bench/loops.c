@@ -1,5 +1,5 @@
-/* The bare loops that the benchmark measures against and with. Sockets are AF_PACKET
- * ones, made and bound by the caller. Compiled by native.py. */
+/* The bare loops of the benchmark: the baseline of relays, and the sender of hops. The
+ * caller makes and binds the AF_PACKET sockets. native.py compiles this file. */
 #define _GNU_SOURCE /* recvmmsg, sendmmsg */
 
 #include <linux/if_packet.h>
@@ -31,7 +31,7 @@ static void prepare_copies(void *frame, size_t length)
     }
 }
 
-/* Sends a batch, however often it takes. */
+/* Sends a batch, in several calls if needed. */
 static void send_all(int socket, unsigned int count)
 {
     for (unsigned int done = 0; done < count;) {
@@ -48,8 +48,8 @@ void fill(int source, void *frame, size_t length, uint32_t count)
         send_all(source, count - done < BATCH ? count - done : BATCH);
 }
 
-/* Passes on what is waiting at one socket by the other, until there is no more.
- * Returns how many frames that were. */
+/* Sends the frames that wait at one socket through the other, until none is left.
+ * Returns the number of frames. */
 uint32_t relay(int from, int to)
 {
     for (int i = 0; i < BATCH; i++)
@@ -68,7 +68,8 @@ uint32_t relay(int from, int to)
     }
 }
 
-/* Frames that the kernel brought to a socket since the last call, accepted or not. */
+/* The number of frames that the kernel delivered to a socket since the last call, whether
+ * it accepted them or not. */
 static uint32_t arrivals(int socket)
 {
     struct tpacket_stats stats = {0};
@@ -82,8 +83,8 @@ static void nap(void)
     clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = NAP_NS}, NULL);
 }
 
-/* Frames that have arrived at the sink since the last call, waiting for the first of
- * them; 0: none has, for so long that none will. */
+/* The number of frames that arrived at the sink since the last call. Waits for the first
+ * of them; 0 if none arrives within GIVE_UP_NS. */
 static uint32_t await_arrivals(int sink)
 {
     int64_t began = now_ns();
@@ -93,9 +94,9 @@ static uint32_t await_arrivals(int sink)
     return news;
 }
 
-/* Sends copies of a frame, `window` on their way at a time, until `count` have arrived
- * at the sink. Those that have not after a long while are lost and make room for others.
- * Returns the nanoseconds it took. */
+/* Sends copies of a frame, with `window` in flight at a time, until `count` have arrived
+ * at the sink. Frames that do not arrive within GIVE_UP_NS count as lost, and others are
+ * sent instead. Returns the nanoseconds that it took. */
 int64_t flood(int source, int sink, void *frame, size_t length, uint32_t count, uint32_t window,
               uint32_t *lost)
 {

@@ -1,4 +1,4 @@
-"""The machine at hand, for who compares figures of several."""
+"""Describes this machine, so that figures of several machines can be compared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def machine() -> dict[str, Any]:
-    """What figures depend on; the load is that of other programs, before the first figure."""
+    """The properties that figures depend on. The load is that before the first figure."""
     return {
         "processor": _field("/proc/cpuinfo", "model name"),
         "processors": len(os.sched_getaffinity(0)),
@@ -21,7 +21,7 @@ def machine() -> dict[str, Any]:
 
 
 def _field(path: str, name: str) -> str:
-    """The value of the first `name: value` line; nothing where there is none."""
+    """The value of the first `name: value` line; empty if there is none."""
     for line in Path(path).read_text().splitlines():
         key, _, value = line.partition(":")
         if key.strip() == name:

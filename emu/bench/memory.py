@@ -1,8 +1,7 @@
-"""Memory of a live lab of 16 hosts: all processes of a run, `emu` itself among them.
+"""The memory of a live lab of 16 hosts: all processes of a run, including `emu` itself.
 
-What a process shares with others counts in parts (PSS of proc(5)), so that the
-sum is what the machine has given away. The most is told that was seen while
-traffic ran.
+A process counts its share of shared memory (PSS of proc(5)), so that the sum is the
+memory that the machine has allocated. The figure is the peak while traffic runs.
 
 Baseline: none. To reach: at most 600 MB.
 """
@@ -43,7 +42,7 @@ def measure(*, quick: bool) -> list[Row]:
 
 
 def _watch(emu: subprocess.Popen[bytes]) -> dict[str, int]:
-    """The processes' memory in KB when it was most, until `emu` ends."""
+    """The memory of each process in KB, at the moment of the greatest sum."""
     most: dict[str, int] = {}
     while True:
         with suppress(subprocess.TimeoutExpired):
@@ -66,7 +65,7 @@ def _family(pid: int) -> Iterator[tuple[int, str]]:
 
 
 def _pss(pid: int) -> int:
-    """KB; none of a process that is gone."""
+    """The proportional set size in KB; 0 for a process that has ended."""
     with suppress(FileNotFoundError, ProcessLookupError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):

@@ -1,4 +1,4 @@
-"""Compiles the benchmark's own C, as the core is compiled, and opens it."""
+"""Compiles the benchmark's own C code and loads it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COMMAND = ("gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", 
 
 @contextmanager
 def compiled() -> Iterator[Path]:
-    """The library, as long as the context lasts. Raises HostError without a compiler."""
+    """The compiled library, which is removed at the end. Raises HostError without a compiler."""
     with TemporaryDirectory(prefix="emu-bench-") as folder:
         Path(folder).chmod(0o755)
         library = Path(folder, "loops.so")

@@ -3,16 +3,16 @@
     in ═══ in   [ the cable, in this process ]   out ═══ out
 
 Baseline: a bare loop of recvmmsg and sendmmsg between the same two interfaces,
-with no cable and no queue in it. To reach: 0.8 of its speed.
+without a cable and a queue. To reach: 0.8 of its speed.
 
-Frames are sent to the cable first and relayed then, so that nothing else runs
-meanwhile. The figure is frames per second of processor time, so that other programs
-on the machine do not change it. Nobody listens at the far end of `out`: the kernel
-drops the frames there.
+Frames are first sent to the cable and then relayed, so that nothing else runs at the
+same time. The figure is frames per second of processor time, so that other programs
+on the machine do not change it. There is no receiver at the far end of `out`: the
+kernel drops the frames there.
 
-What a relay makes its sender do counts as its own: putting frames into a
-socket's buffer, or copying them to a ring. It is the time of sending less that
-of sending the same frames when nobody listens.
+The sender's work for a relay counts as the relay's own: putting frames into a
+socket's buffer, or copying them to a ring. It is the time of sending with the relay's
+socket minus the time of sending without it.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ SIZES = (4200, 1100)
 TARGET = Target(0.8)
 _MTU = 4200
 _FRAMES = 800
-"""In the buffer at a time: within the backlog of a cable end."""
+"""Frames in the buffer at a time, within the backlog of a cable end."""
 _ROUNDS = 10
 _ETHERTYPE = b"\x88\xb5"
-"""IEEE's first local experimental one: nobody's."""
+"""The first local experimental ethertype of IEEE 802, which no protocol uses."""
 
 Relay = Callable[[], int]
-"""Relays all frames that wait; how many those were."""
+"""Relays all waiting frames, and returns their number."""
 
 
 Rates = dict[int, tuple[float, ...]]
-"""Frame size -> frames a second, once a turn."""
+"""Frame size -> frames per second in each turn."""
 
 
 @message
@@ -87,10 +87,10 @@ def measure(*, quick: bool) -> list[Row]:
 
 
 def job(job: MeasureRelay, supervisor: Supervisor) -> JobResult:
-    """The rates of both, by frame size, in frames a second."""
+    """The rates of both relays, by frame size."""
     pids = {"relay": os.getpid(), "ends": keep_host()}
     for pid in pids.values():
-        with entered(pid):  # keeps the kernel from sending frames of its own
+        with entered(pid):  # without IPv6, the kernel sends no frames of its own
             write_sysctl("net.ipv6.conf.default.disable_ipv6", "1")
     carry_out([AddVeth("relay", name, "ends", _MTU) for name in ("in", "out")], pids)
     carry_out([SetUp(namespace, name) for namespace in pids for name in ("in", "out")], pids)
@@ -106,15 +106,16 @@ def job(job: MeasureRelay, supervisor: Supervisor) -> JobResult:
             bare.fill(source.fileno(), frame, len(frame), _FRAMES)
 
         for _ in range(job.turns):
-            unheard_ns = _spent_ns(fill)
+            sending_ns = _spent_ns(fill)
             for rates, relay in ((bare_loop, _bare_loop(bare)), (cable, _cable())):
                 with relay as relays:
-                    rates[size] = (*rates[size], _rate(fill, relays, unheard_ns))
+                    rates[size] = (*rates[size], _rate(fill, relays, sending_ns))
     return RelayRates(cable, bare_loop), []
 
 
-def _rate(fill: Callable[[], None], relay: Relay, unheard_ns: int) -> float:
-    """Frames for a second of this thread's time; `unheard_ns` is that of sending them only."""
+def _rate(fill: Callable[[], None], relay: Relay, sending_ns: int) -> float:
+    """Frames per second of this thread's time. `sending_ns`: the time to send them without a
+    relay."""
     relayed = 0
 
     def fill_and_relay() -> None:
@@ -122,13 +123,13 @@ def _rate(fill: Callable[[], None], relay: Relay, unheard_ns: int) -> float:
         fill()
         relayed += relay()
 
-    spent_ns = _spent_ns(fill_and_relay) - unheard_ns
+    spent_ns = _spent_ns(fill_and_relay) - sending_ns
     assert relayed == _ROUNDS * _FRAMES, f"{relayed} frames of {_ROUNDS * _FRAMES} were relayed"
     return relayed / spent_ns * 1e9
 
 
 def _spent_ns(once: Callable[[], None]) -> int:
-    """This thread's time for all rounds."""
+    """This thread's processor time for all rounds."""
     began = time.thread_time_ns()
     for _ in range(_ROUNDS):
         once()
@@ -143,7 +144,7 @@ def _bare_loop(bare: ctypes.CDLL) -> Iterator[Relay]:
 
 @contextmanager
 def _cable() -> Iterator[Relay]:
-    """A cable of 100 Gbit/s between two ends outside, on the real clock."""
+    """A cable of 100 Gbit/s between two sockets, on the real clock."""
     fabric = lib.fabric_new(1, 2, 4096, 4096, 4352)
     wake, other = os.pipe()
     driver = lib.driver_new(fabric, 1.0, wake)

@@ -1,4 +1,4 @@
-"""What a figure of the benchmark comes to: a row of its table."""
+"""The result of a figure of the benchmark: a row of its table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be reached: a bound of the ratio to the baseline, or of the figure without one."""
+    """The goal of a figure: a bound of its ratio to the baseline, or of its value without one."""
 
     bound: float
     at_most: bool = False
@@ -20,12 +20,12 @@ class Target:
 
 
 _BETTER_LOW = ("s", "MB", "times")
-"""Units of figures that are better low."""
+"""Units of figures for which lower is better."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One figure. `measured` is None where it could not be; then `note` says why."""
+    """One figure. If it could not be measured, `measured` is None and `note` has the reason."""
 
     figure: str
     unit: str
@@ -34,28 +34,29 @@ class Row:
     target: Target | None = None
     note: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """For the JSON file: what the figure was made from."""
+    """The single measurements behind the figure, for the JSON file."""
 
     @property
     def ratio(self) -> float | None:
-        """To the baseline."""
+        """The ratio to the baseline; None without a baseline or a value."""
         if self.measured is None or not self.baseline:
             return None
         return self.measured / self.baseline
 
     @property
     def is_better_low(self) -> bool:
-        """Times and memory are better low, rates high."""
+        """Whether lower is better, as for times and memory."""
         return self.target.at_most if self.target else self.unit in _BETTER_LOW
 
     @property
     def compared(self) -> float | None:
-        """What runs are compared by: the ratio to the baseline, or the figure without one."""
+        """The value by which runs are compared: the ratio to the baseline, or the figure without
+        one."""
         return self.measured if self.baseline is None else self.ratio
 
     @property
     def reached(self) -> bool | None:
-        """None without a target or a value."""
+        """Whether the target is reached; None without a target or a value."""
         if self.target is None or self.compared is None:
             return None
         return self.target.met_by(self.compared)

@@ -1,10 +1,10 @@
 """The smallest slowdown at which live runs keep their schedule: 8 hosts, all to all.
 
-Links of 100 Gbit/s, packets of 4096 bytes, PFC on. A slowdown counts when three
-runs in a row are faithful by their own verdict. The rungs of a ladder are tried
-by bisection; the ladder's steps are a tenth.
+Links have 100 Gbit/s, packets 4096 bytes, and PFC is on. A slowdown counts if three
+runs in a row have the verdict ok. Bisection finds it among slowdowns that grow by
+10 % each.
 
-Baseline: none. To reach: 1000 where Open vSwitch forwards, 400 where the shim does.
+Baseline: none. To reach: 1000 if Open vSwitch forwards, 400 if the shim does.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def measure(*, quick: bool) -> list[Row]:
 
 def _row(plane: str) -> Row:
     tried: dict[int, list[int]] = {}
-    """Slowdown -> how late one frame in a hundred was, in each run, in ns."""
+    """Slowdown -> the 99th percentile of lateness in each run, in ns."""
 
     @cache
     def is_kept(slowdown: int) -> bool:

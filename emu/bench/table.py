@@ -1,4 +1,4 @@
-"""The benchmark's rows, for people and for programs."""
+"""Writes the benchmark's rows as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _HEADER = ("figure", "measured", "baseline", "ratio", "last", "median", "to reac
 
 
 def table(rows: Sequence[Compared]) -> str:
-    """For the terminal, about 140 columns. A figure that could not be measured says why."""
+    """The table for the terminal, about 140 columns wide."""
     cells = [_HEADER, *map(_cells, rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return "\n".join(_line(line, widths) for line in cells)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Numbers flush right, between the figure's name and the note."""
+    """A line of the table. Numbers are aligned to the right."""
     name, *numbers, note = cells
     right = (cell.rjust(width) for cell, width in zip(numbers, widths[1:-1], strict=True))
     return "  ".join((name.ljust(widths[0]), *right, note)).rstrip()
@@ -46,7 +46,7 @@ def _judgement(compared: Compared) -> str:
 
 
 def _earlier(row: Row, value: float | None) -> str:
-    """Of earlier runs: a ratio where there is a baseline, else the figure."""
+    """The text of a value from earlier runs: a ratio if there is a baseline, else the figure."""
     if value is None:
         return ""
     return _number(value, row.unit) if row.baseline is None else f"{value:.2f}"
@@ -61,14 +61,14 @@ def _bound(row: Row) -> str:
 
 
 def _number(value: float | None, unit: str) -> str:
-    """Three digits or more, thousands apart."""
+    """A number with at least three significant digits and separated thousands."""
     if value is None:
         return ""
     return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
 
 
 def document(machine: Mapping[str, Any], rows: Sequence[Row], *, quick: bool) -> dict[str, Any]:
-    """For the JSON file."""
+    """The document of the JSON file."""
     return {
         "schema": SCHEMA,
         "machine": dict(machine),

@@ -1,15 +1,15 @@
-"""The whole of `emu run --clock virtual` against its core: what everything around it costs.
+"""The cost of `emu run --clock virtual` beside that of its core.
 
-Reading the spec, building the fabric, progress, captures, the report: processor time of the
-process from its start to its end. Baseline: that of the core alone, on the same spec, between
-the start of the workload and its end. A leaf-spine of 8 hosts and a fat tree of 1,024, with as
-many flows as hosts, each an entry of its own, of 6 MB: at 1,024 the core has 4 to 5 s of work on
-a machine of 2025. The process has its modules compiled, as an installed program has them, even
-where this environment asks Python to keep none: the first turn may compile them, and the median
-leaves that turn out.
+The figure is the processor time of the whole process: reading the spec, building the fabric,
+progress, captures and the report. The baseline is the processor time of the core alone, on the
+same spec, from the start to the end of the workload. The fabrics are a leaf-spine of 8 hosts and
+a fat tree of 1,024. Each host has one flow of 6 MB, in a traffic entry of its own. With 1,024
+hosts, the core needs 4 to 5 s on a machine of 2025. The process may cache compiled modules, like
+an installed program, even if this environment forbids it. The first turn may compile them, and
+the median excludes that turn.
 
-To reach: at 1,024 hosts at most 1.5 times the core. Eight hosts have no target: the interpreter
-alone takes longer than they do.
+To reach: at most 1.5 times the core with 1,024 hosts. Eight hosts have no target, because the
+interpreter alone takes longer.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _row(hosts: int, target: Target | None) -> Row:
 
 
 def _spec(hosts: int) -> dict[str, Any]:
-    """Each host sends to the one half of the fabric away."""
+    """A spec in which each host sends to the host that is half of the fabric away."""
     return {
         "payload": "elided",
         "topology": _FABRICS[hosts],
@@ -75,7 +75,7 @@ def _spec(hosts: int) -> dict[str, Any]:
 
 
 def _whole(spec: Path, out: Path) -> float:
-    """Processor time of the process, and of no other. Raises FabricError when the run fails."""
+    """The processor time of the process alone. Raises FabricError when the run fails."""
     process = subprocess.Popen(
         [*_EMU_RUN, str(spec), "--out", str(out)],
         stdout=subprocess.DEVNULL,

@@ -1,16 +1,15 @@
-"""A managed fabric: ibsim and OpenSM side by side, and what they come to.
+"""A managed fabric: ibsim and OpenSM run together, and decide tables and service levels.
 
     with ManagedFabric(topology, policy, workdir) as managed:
         managed.subnet()                    tables of the first sweep
-        managed.without(cables)             OpenSM is trapped and sweeps again
+        managed.without(cables)             OpenSM gets traps and sweeps again
 
-Of several OpenSMs the first is master; when it is gone, or its host's cable is, the next one
-takes over, and hands over to it when it is back.
+Of several OpenSMs, the first is master. When it ends, or its host's cable is pulled, the next one
+takes over, and hands over again when the first is back.
 
 The default engine is updn: a packet that went down never goes up again, so that
-no credit loop can form. In a leaf-spine its routes for hosts
-are the shortest ones, spread over the spines as minhop spreads them. One spine
-cannot reach another, which no host misses.
+no credit loop can form. In a leaf-spine, its routes between hosts are shortest paths, spread
+over the spines like those of minhop. One spine cannot reach another, which hosts do not need.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ Pair = tuple[str, str]
 
 
 class ManagedFabric:
-    """Use as a context manager: both programs run as long as it lasts."""
+    """A context manager; ibsim and OpenSM run until it exits."""
 
     def __init__(
         self,
@@ -54,7 +53,7 @@ class ManagedFabric:
         *,
         hosts: Sequence[str] = (),
     ) -> None:
-        """OpenSM runs on these `hosts`, the master first; on the fabric's first one unless given.
+        """OpenSM runs on these `hosts`, the master first; by default on the fabric's first host.
         `workdir` is created and keeps all files. Entering raises HostError, FabricError.
         """
         self._hosts = hosts or [topology.hosts[0].name]
@@ -78,7 +77,8 @@ class ManagedFabric:
         return self
 
     def _start_manager(self, stack: ExitStack, rank: int, host: str) -> None:
-        """The first is waited for, so that it is master when the others come."""
+        """Starts the OpenSM of a host. Waits for the first one's sweep, so that it is master when
+        the others start."""
         folder = self._workdir / host if rank else self._workdir
         manager = OpenSm(
             self._topology,
@@ -101,12 +101,12 @@ class ManagedFabric:
 
     @property
     def master(self) -> str:
-        """The host of the first OpenSM that runs and is reached; the last of all without one."""
+        """The host of the first OpenSM that runs and is connected; the last host if none is."""
         *first, last = self.managers
         return next((host for host in first if self.can_manage(host)), last)
 
     def can_manage(self, host: str) -> bool:
-        """Whether the OpenSM there runs, and its cable is in place."""
+        """Whether the host's OpenSM runs, and its cable is connected."""
         return self.managers[host].is_running and self._own_cable(host) not in self._down
 
     def _own_cable(self, host: str) -> Cable:
@@ -114,21 +114,21 @@ class ManagedFabric:
 
     @property
     def opensm(self) -> OpenSm:
-        """The master's."""
+        """The master's OpenSM."""
         return self.managers[self.master]
 
     def without(self, down: frozenset[Cable]) -> Lfts:
-        """The tables of a sweep in which exactly these cables are pulled."""
+        """The tables of a sweep while exactly these cables are pulled."""
         if self.pull(down):
             self.opensm.wait_for_next_sweep()
             self.sweep_once_more()
         return self.tables()
 
     def pull(self, down: frozenset[Cable]) -> bool:
-        """Pulls exactly these cables and plugs in all others; False when they are so already.
+        """Pulls exactly these cables and connects all others. Returns whether anything changed.
 
-        OpenSM is trapped and sweeps. Where all its hosts would be cut off the first keeps its
-        cable: without any, it would see nothing and change nothing.
+        OpenSM gets traps and sweeps. If all its hosts would be cut off, the first keeps its
+        cable, because without a cable OpenSM sees and changes nothing.
         """
         own = [self._own_cable(host) for host in self._hosts]
         if down.issuperset(own):
@@ -144,8 +144,8 @@ class ManagedFabric:
         return bool(lost or back)
 
     def _introduce(self, back: frozenset[Cable], acting: OpenSm) -> None:
-        """Managers whose cables are back, to the one that acts as master. Not before it has swept:
-        of two that sweep at once, one can wait for a handover for ever.
+        """Makes managers whose cables are back known to the acting master, after its sweep. If two
+        managers swept at once, one could wait for a handover for ever.
         """
         for host in self._hosts:
             if self._own_cable(host) in back and self.can_manage(host) and acting.is_running:
@@ -153,19 +153,19 @@ class ManagedFabric:
                 self.simulator.remember_manager(self._topology.host[host])
 
     def sweep_once_more(self) -> None:
-        """As the sweep after a trap may have begun too early to see all that has changed."""
+        """Sweeps again, because the sweep after a trap may have started before all changes."""
         self.opensm.sweep_now()
         self.opensm.wait_for_next_sweep()
 
     def tables(self) -> Lfts:
-        """Those of the last sweep. A switch that it did not reach keeps the table it had."""
+        """The tables of the last sweep. A switch that it did not reach keeps its old table."""
         self._lfts = self._lfts | self._read_lfts()
         return self._lfts
 
     def subnet(self, pairs: Iterable[Pair] = ()) -> Subnet:
-        """What the first sweep decided, and the service levels of these paths.
+        """The decisions of the first sweep, and the service levels of these paths.
 
-        Raises FabricError when OpenSM missed a node, or left a host out of reach.
+        Raises FabricError when OpenSM missed a node, or left a host unreachable.
         """
         self._lids, self._lfts = self._read_lids(), self._read_lfts()
         missing = [
@@ -179,7 +179,7 @@ class ManagedFabric:
         return replace(subnet, levels=levels, seconds=time.monotonic() - self._began)
 
     def levels(self, pairs: Iterable[Pair]) -> PathSLs:
-        """The service levels of these paths since the last sweep, but for those that are cut.
+        """The service levels of these paths since the last sweep, without paths that are cut.
 
         OpenSM must run. Raises FabricError.
         """
@@ -190,17 +190,17 @@ class ManagedFabric:
         return service_levels(self.simulator, self._lids, left)
 
     def paths_left(self, pairs: Iterable[Pair]) -> list[Pair]:
-        """Those that are not cut since the last sweep."""
+        """The pairs whose path is not cut since the last sweep."""
         swept = self._swept()
         return [pair for pair in pairs if self._leads(swept, *pair)]
 
     def _can_be_asked(self, swept: Subnet, src: str, dst: str) -> bool:
-        """Whether there is a path, and one between who asks and OpenSM."""
+        """Whether there is a path, and the source can ask OpenSM for its path record."""
         ways = ((src, dst), (src, self.master), (self.master, src))
         return all(self._leads(swept, *way) for way in ways if len(set(way)) == 2)
 
     def _leads(self, swept: Subnet, src: str, dst: str) -> bool:
-        """Whether these tables do, over cables that are in place."""
+        """Whether these tables lead from `src` to `dst` over connected cables."""
         try:
             path = swept.path(self._topology, src, dst)
         except FabricError:
@@ -208,12 +208,13 @@ class ManagedFabric:
         return not self._down & {self._topology.cable[port] for port in path}
 
     def _swept(self) -> Subnet:
-        """The tables that were read last, and who made them: a look through all of OpenSM's log."""
+        """The tables that were read last, and the engine that made them. Searches all of OpenSM's
+        log."""
         used = self.opensm.engine_used()
         return Subnet(self._lids, self._lfts, used, 0.0, lmc=self._policy.lmc)
 
     def _read_lids(self) -> dict[str, int]:
-        """LIDs by name. Raises FabricError when one has none."""
+        """LIDs by node name. Raises FabricError when a node has none."""
         topology = self._topology
         lids = parse_guid2lid(self.opensm.dump("guid2lid"))
         guids = {host.name: host_port_guid(host) for host in topology.hosts}
@@ -224,13 +225,13 @@ class ManagedFabric:
         return {name: lids[guid] for name, guid in guids.items()}
 
     def _read_lfts(self) -> Lfts:
-        """Tables by name, of the switches that the last sweep reached."""
+        """Tables by switch name, for the switches that the last sweep reached."""
         lfts = self._parse_lfts()
         own = ((switch.name, switch_guid(switch)) for switch in self._topology.switches)
         return {name: lfts[guid] for name, guid in own if guid in lfts}
 
     def _parse_lfts(self) -> dict[int, dict[int, int]]:
-        """Once more where the next sweep is just writing them."""
+        """Tables by GUID. Reads again if the next sweep is writing the file at the same time."""
         deadline = time.monotonic() + _SECONDS_TO_WRITE
         while True:
             try:
@@ -256,18 +257,18 @@ def sweep(
 ) -> Subnet:
     """Lets OpenSM discover and route the fabric once. `workdir` is created and keeps all files.
 
-    OpenSM falls back to minhop where an engine cannot route a fabric (updn finds
-    no roots in a ring unless it is told some); the subnet's `engine` is the one it used.
+    OpenSM falls back to minhop if an engine cannot route a fabric (updn finds no roots
+    in a ring unless they are configured). The subnet's `engine` is the one that it used.
 
-    Raises HostError when a program is missing, FabricError when OpenSM fails, does
-    not know the engine, or leaves a host out of reach.
+    Raises HostError when a program is missing, and FabricError when OpenSM fails, does
+    not know the engine, or leaves a host unreachable.
     """
     with ManagedFabric(topology, policy, workdir) as managed:
         return managed.subnet(pairs)
 
 
 def _check_reach(topology: Topology, subnet: Subnet) -> None:
-    """Every host can be reached from every switch that has hosts."""
+    """Raises FabricError unless every switch with hosts reaches every host."""
     leaves = {
         topology.peer[port].node for host in topology.hosts for port in topology.ports[host.name]
     }
