@@ -10,7 +10,7 @@ from __future__ import annotations
 import socket
 import threading
 
-from emu.lab.net_reading import messages, read_interface
+from emu.lab.net_reading import interfaces, messages, read_interface
 from emu.lab.netns import entered
 from emu.lab.rtnl import ifinfmsg, rtnl
 
@@ -18,13 +18,15 @@ _EVENT_BYTES = 1 << 16
 
 
 class LinkWatch:
-    """The interfaces that have lost their carrier. One thread writes, any may read."""
+    """The interfaces that have lost their carrier since the watch began. Only those that had a
+    carrier then are watched. One thread writes, any may read."""
 
     def __init__(self, pid: int) -> None:
         """Watches the namespace of a process or thread. Raises OSError."""
         with entered(pid):
             self._kernel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
-        self._kernel.bind((0, rtnl.RTMGRP_LINK))
+            self._kernel.bind((0, rtnl.RTMGRP_LINK))
+            self._watched = {name for name, own in interfaces().items() if own.carrier}
         self._carrier: dict[str, bool] = {}
         """Interface -> whether it has carrier now; only those that have lost it at least once."""
         threading.Thread(target=self._watch, name="links", daemon=True).start()
@@ -50,5 +52,7 @@ class LinkWatch:
 
     def _note(self, message: ifinfmsg) -> None:
         interface = read_interface(message)
+        if interface.name not in self._watched:
+            return
         if not interface.carrier or interface.name in self._carrier:
             self._carrier = {**self._carrier, interface.name: interface.carrier}
