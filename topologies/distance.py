@@ -1,4 +1,4 @@
-"""How many cables lie between nodes, breadth first.
+"""The number of cables between nodes, by breadth-first search.
 
 h1 ── leaf1 ── spine1 ── leaf2      from h1: leaf1 1, spine1 2, leaf2 3
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 
 def distances(neighbours: Mapping[str, Iterable[str]], start: Iterable[str]) -> dict[str, int]:
-    """Each node that can be reached -> the fewest cables between it and any node of `start`."""
+    """Each reachable node -> the least number of cables between it and any node of `start`."""
     found = dict.fromkeys(start, 0)
     waiting = list(found)
     for near in waiting:  # grows while it is read

@@ -1,8 +1,7 @@
 """A fabric as a graph: hosts, switches, and the cables between their ports.
 
-Plain data that everything else is built from: the live lab, the virtual one,
-OpenFlow routes, ibsim's net file. Names and addresses are derived, so that a
-reader can work them out:
+All other parts are built from this plain data: the lab, the fabric on the virtual clock, OpenFlow
+routes, ibsim's net file. Names and addresses follow a rule:
 
     host   hN       10.0.N/256.N%256   MAC 02:00:<its IPv4 address>   port hN-eth0
     switch leafN …                     MAC of port P: 02:01:<switch index>:<P>, 16 bits each
@@ -60,7 +59,7 @@ class Port(NamedTuple):
 
 
 class Wire(NamedTuple):
-    """What a cable is made of, wherever it leads."""
+    """The rate and delay of a cable."""
 
     rate_bps: int
     delay_ps: int
@@ -91,7 +90,7 @@ class Topology:
 
     @property
     def nodes(self) -> tuple[Host | Switch, ...]:
-        """Switches, then hosts."""
+        """The names of all nodes: switches, then hosts."""
         return (*self.switches, *self.hosts)
 
     @cached_property
@@ -100,7 +99,7 @@ class Topology:
 
     @cached_property
     def addresses(self) -> dict[str, int]:
-        """The low half of each host's address, by which the core knows it."""
+        """The low half of each host's address, which identifies it in the core."""
         return {host.name: int(host.ip) & 0xFFFF for host in self.hosts}
 
     @cached_property
@@ -132,7 +131,7 @@ class Topology:
 
     @cached_property
     def port_name(self) -> dict[Port, str]:
-        """How people name a port: `leaf1:h1` is leaf1's port towards h1.
+        """The name of each port: `leaf1:h1` is leaf1's port towards h1.
 
         Of several cables between the same two nodes, the second is `leaf1:spine1#2`.
         """
@@ -156,7 +155,7 @@ class Topology:
 
     @cached_property
     def graph(self) -> nx.MultiGraph:
-        """The same as a networkx graph: nodes by name, each edge's `cable`."""
+        """The fabric as a networkx graph: nodes by name, and `cable` on each edge."""
         import networkx as nx  # takes longer to import than most commands run
 
         graph = nx.MultiGraph()
@@ -174,9 +173,9 @@ class Topology:
 
     @cached_property
     def roles(self) -> dict[str, tuple[str, ...]]:
-        """What each switch goes by besides its name, the more general first: its tier and its role.
+        """The tier and the role of each switch, the more general first.
 
-        tier1 has the switches that hosts are plugged into, tier2 those a cable farther, and so on.
+        tier1 has the switches with cables to hosts, tier2 those one cable farther, and so on.
         """
         far = distances(self.neighbours, self.host)
         return {
@@ -203,7 +202,7 @@ class Topology:
         return routes
 
     def hops(self, switch: str, host: str) -> tuple[Port, ...]:
-        """The same of one switch and one host; none: it cannot be reached."""
+        """The ports of one switch on a shortest path to one host; none: the host is unreachable."""
         for edge_port in map(self.peer.__getitem__, self.ports[host]):
             leaf = edge_port.node
             hops = (edge_port,) if leaf == switch else self.towards[leaf].get(switch, ())
@@ -221,7 +220,7 @@ class Topology:
 
     @cached_property
     def leaves(self) -> dict[str, list[str]]:
-        """Each switch that hosts are plugged into -> these hosts."""
+        """Each switch with cables to hosts -> these hosts."""
         leaves: dict[str, list[str]] = {}
         for host in self.hosts:
             for port in self.ports[host.name]:
@@ -253,7 +252,7 @@ class Topology:
 
 
 class Builder:
-    """Puts a topology together, numbering hosts, switches and ports as they come."""
+    """Builds a topology. Hosts, switches and ports are numbered in the order of their addition."""
 
     def __init__(self) -> None:
         self._hosts: list[Host] = []
@@ -297,7 +296,7 @@ class Builder:
 
 
 def _mac(node: Host | Switch, number: int) -> str:
-    """As told on top: a host's from its address, a switch port's from index and number."""
+    """The MAC address: a host's from its IP address, a switch port's from index and number."""
     if isinstance(node, Host):
         return (b"\x02\x00" + node.ip.packed).hex(":")
     return (b"\x02\x01" + node.index.to_bytes(2, "big") + number.to_bytes(2, "big")).hex(":")

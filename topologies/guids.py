@@ -1,6 +1,6 @@
-"""How InfiniBand counts: the GUIDs of nodes, and the numbers of ports.
+"""The GUIDs of InfiniBand nodes, and the numbers of their ports.
 
-switch N    0x100000 + N               its port 0, where management ends, has the same
+switch N    0x100000 + N               port 0, its management port, has the same
 host N      0x200000 + 2 N             its port: one more
 """
 
@@ -19,10 +19,11 @@ def host_guid(host: Host) -> int:
 
 
 def host_port_guid(host: Host) -> int:
-    """The GUID of that NIC's port, which is the one that gets a LID."""
+    """The GUID of the NIC's port, to which the subnet manager assigns a LID."""
     return host_guid(host) + 1
 
 
 def port_number(topology: Topology, port: Port) -> int:
-    """InfiniBand counts a NIC's ports from 1; a topology's host has port 0."""
+    """A port's number in InfiniBand, where a NIC's ports count from 1; a topology's host has port
+    0."""
     return port.number + 1 if port.node in topology.host else port.number

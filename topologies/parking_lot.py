@@ -4,8 +4,8 @@
   │      │      │      │
  lot1 ── lot2 ── lot3 ── lot4
 
-Whoever sends from far away shares one cable after another with those who join on
-the way, and gets less of each.
+A distant sender shares each cable on its path with the senders that join there, and gets a smaller
+share of each.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
            │          │
     h4 ─ ring4 ──── ring3 ─ h3
 
-Packets take the shorter way around, or either when both are as long. The
-smallest fabric with a cycle of buffers: when every switch waits for the next
-to take its packets, none ever does, and pause frames keep it that way.
+Packets take the shorter direction, or either if both are equally long. A ring is the smallest
+fabric that can have a cyclic buffer dependency: if every switch waits until the next one has free
+buffer, none can send any more.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Inside of servers: the GPUs of each around a switch of their own, as by NVLink and NVSwitch.
+"""The scale-up fabric: the GPUs of each server around a switch, like NVLink and NVSwitch.
 
      nvswitch1             nvswitch2
     ╱  │  │  ╲            ╱  │  │  ╲          scale-up: one cable from every GPU
   h1  h2  h3  h4        h5  h6  h7  h8
    │   │   │   │         │   │   │   │        scale-out: its NIC, in the fabric's own topology
 
-A host is a GPU here, with the NIC that is nearest to it: GPU i of a server uses NIC i, which
-a rail fabric has on rail i. Servers are hosts in a row. All links of a GPU are one cable of
-their rate together.
+A host is a GPU with the nearest NIC: GPU i of a server uses NIC i, which is on rail i of a rail
+fabric. A server is a number of consecutive hosts. All links of a GPU are one cable with their total
+rate.
 """
 
 from __future__ import annotations
@@ -37,5 +37,5 @@ def _port(host: Host) -> Port:
 
 
 def _mac(server: int, gpu: int) -> str:
-    """Nothing is ever sent to it; it tells the port apart from others."""
+    """An address that only distinguishes the port; no packet is sent to it."""
     return (b"\x02\x03" + (server + 1).to_bytes(2, "big") + (gpu + 1).to_bytes(2, "big")).hex(":")

@@ -1,8 +1,8 @@
-"""Seeds for the parts of a fabric, from the fabric's own.
+"""Seeds of the parts of a fabric, derived from the fabric's seed.
 
-Every switch hashes flows with a seed of its own: with one for all, the second
-tier would send each flow the way the first has chosen, and leave its other
-ports idle (polarisation). Every port draws marks with one of its own.
+Every switch hashes flows with a seed of its own. With a common seed, the second tier would repeat
+the choices of the first and leave some of its ports idle (polarisation). Every port draws marks
+with a seed of its own.
 """
 
 from __future__ import annotations

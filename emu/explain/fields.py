@@ -1,7 +1,7 @@
 """The fields of summary.json, from the types that describe them (`emu.report.summary`).
 
-A field is explained by the text below it, as everywhere in this project; typing forgets such
-texts, so they are read from the source.
+The text below a field explains it, as everywhere in this project. Python does not keep such texts
+at run time, so they are read from the source.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from emu.report import summary
 @dataclass(frozen=True)
 class Field:
     name: str
-    """As a path: `flows[].end_ns`."""
+    """The path in the document: `flows[].end_ns`."""
     type: str
     meaning: str
 
     @property
     def unit(self) -> str:
-        """By the end of its name, as everywhere in this project; nothing for other fields."""
+        """The unit that the end of a field's name stands for; empty for other names."""
         last = self.name.rsplit(".", 1)[-1].removesuffix("[]")
         return next((unit for end, unit in _UNITS.items() if last.endswith(end)), "")
 
@@ -43,7 +43,7 @@ _UNITS = {
 
 @cache
 def fields() -> tuple[Field, ...]:
-    """All of them, in the order of the document."""
+    """All fields, in the order of the document."""
     return tuple(_of("Summary", ""))
 
 
@@ -59,7 +59,7 @@ def _of(name: str, prefix: str) -> Iterator[Field]:
 
 @cache
 def _described() -> dict[str, list[tuple[tuple[str, str], str]]]:
-    """Of each class: its fields' names and types, with the text below each."""
+    """Class -> the names and types of its fields, with the text below each."""
     classes: dict[str, list[tuple[tuple[str, str], str]]] = {}
     for node in ast.parse(inspect.getsource(summary)).body:
         if isinstance(node, ast.ClassDef):

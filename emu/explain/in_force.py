@@ -1,9 +1,9 @@
-"""The value of a key that is in force in a spec, and where it comes from.
+"""The value of a key that is in force in a spec, and its origin.
 
-given       in the file, at this line: for all, for a role, for a switch, for a port, a host
+given       in the file, at this line: for all, for a role, for a switch, for a port, for a host
 preset      of a switch, of its role or of all (see `_layered` in emu/spec/scenario.py)
-derived     worked out from rate, cable, MTU, buffer and the like
-default     as `emu explain KEY` has it
+derived     computed from rate, cable, MTU, buffer and the like
+default     the default that `emu explain KEY` shows
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Value:
 
 
 class OpenSpec:
-    """A spec file, or one of its variants, that somebody asks about."""
+    """A spec file, or one of its variants, whose values are shown."""
 
     def __init__(self, path: Path, settings: Sequence[str], variant: str | None) -> None:
-        """Raises SpecError and UsageError."""
+        """Reads the file. Raises SpecError and UsageError."""
         self._path = path
         document = document_of(path, settings)
         spec = spec_of(document)
@@ -58,8 +58,8 @@ class OpenSpec:
         self._source = _Source(self._spec, document, variant)
 
     def by_pattern(self, words: Sequence[str]) -> tuple[str, ...]:
-        """The words with a traffic entry's pattern instead of its name or number, as the schema
-        has its keys."""
+        """The words with a traffic entry's pattern in place of its name or number, as in the
+        schema."""
         match ".".join(words).split("."):
             case "traffic", name, *inside:
                 patterns: list[str] = [
@@ -71,7 +71,7 @@ class OpenSpec:
         return tuple(words)
 
     def values(self, words: Sequence[str]) -> list[Value]:
-        """Of a key and of those below it. Raises UsageError where the spec has no such key."""
+        """The values of a key and of the keys below it. Raises UsageError if the spec has none."""
         asked = _keys_asked(words, self.by_pattern(words))
         found = [value for steps in asked for value in self._source.values(steps)]
         if not found:
@@ -90,7 +90,7 @@ def _variant(spec: Spec, name: str) -> Spec:
 
 
 def _keys_asked(words: Sequence[str], by_pattern: Sequence[str]) -> list[tuple[str, ...]]:
-    """The paths that are meant: one that was written out, or each key of that name."""
+    """The paths that the words name: a full path, or every key of that name."""
     section = {"check": "verify.", "fault": "faults."}.get(words[0], "") if len(words) == 2 else ""
     if len(words) != 1 and not section:
         raise UsageError("--spec shows values of a key; name one key, e.g. switches.pfc.xoff")
@@ -98,7 +98,7 @@ def _keys_asked(words: Sequence[str], by_pattern: Sequence[str]) -> list[tuple[s
         return [tuple(f"{section}{words[-1]}".split("."))]
     called = [key.path for key in keys.called(words[0]) if keys.NAME not in key.path]
     if not called:
-        raise UsageError(f"{words[0]} is no key of a spec, so no spec has a value of it")
+        raise UsageError(f"{words[0]} is not a key of a spec, so no spec has a value of it")
     return called
 
 
@@ -202,7 +202,7 @@ class _Source:
         layers: Sequence[_Layer],
         worked_out: Mapping[str, Derived],
     ) -> Iterator[Row]:
-        """Key, value and origin of all that is below `inside`."""
+        """Key, value and origin of all keys below `inside`."""
         there, value = _as_far_as(dump, inside)
         for leaf, own in _leaves((section, *there), value):
             own_keys = tuple(map(str, leaf[1:]))
@@ -215,7 +215,7 @@ class _Source:
                 yield dotted(leaf), _shown(own), self._layered_origin(own_keys, layers)
 
     def _dump(self, merged: Model) -> Mapping[str, Any]:
-        """Once for all that have the same; the spec keeps what it merged."""
+        """The data of merged settings, computed once for all nodes that share them."""
         if id(merged) not in self._dumps:
             self._dumps[id(merged)] = merged.model_dump(mode="json", by_alias=True)
         return self._dumps[id(merged)]
@@ -240,14 +240,14 @@ class _Source:
         return "default"
 
     def _is_switched_off(self, layer: _Layer, own: tuple[str, ...]) -> bool:
-        """Whether this layer ended a section that a farther one may have begun."""
+        """Whether this layer switches off a section that an earlier layer may give."""
         sections = (
             _at(self._spec.written, (*layer.path, *own[:end])) for end in range(1, len(own))
         )
         return any(section is not None and not isinstance(section, Mapping) for section in sections)
 
     def _origin(self, path: KeyPath, layer: KeyPath) -> str:
-        """Where it was written, and for whom."""
+        """The place of a key in the file, and the role, switch or port that it applies to."""
         if not has(self._spec.written, path):
             return "default"
         place = self._place(path)
@@ -270,7 +270,7 @@ def _worked_out(own: Any, known: Derived) -> str:
 
 
 def _of_ports(switch: str, ports: Mapping[str, Sequence[Row]]) -> Iterator[tuple[str, Row]]:
-    """The owner of each row: the switch, where all of its ports have that row."""
+    """Each row with its owner: a port, or the switch if all of its ports have the row."""
     owners: dict[Row, list[str]] = {}
     for name, own in ports.items():
         for row in own:
@@ -280,8 +280,8 @@ def _of_ports(switch: str, ports: Mapping[str, Sequence[Row]]) -> Iterator[tuple
 
 
 def _grouped(rows: Mapping[str, Sequence[Row]], everybody: str) -> Iterator[Value]:
-    """Rows that several have are one, in the order of the keys. `everybody`: what all of them are
-    called together; empty: by their names."""
+    """The values in the order of the keys, with equal rows of several owners joined. `everybody`:
+    the word for all owners together; empty: their names."""
     owners: dict[Row, list[str]] = {}
     for owner, own in rows.items():
         for row in own:
@@ -304,7 +304,7 @@ def _shown(value: Any) -> str:
 
 
 def _at(value: Any, path: Iterable[str | int]) -> Any:
-    """What is there; None where nothing is."""
+    """The value at a path; None if there is none."""
     for step in path:
         if isinstance(value, list) and isinstance(step, int):
             value = value[step]
@@ -316,7 +316,7 @@ def _at(value: Any, path: Iterable[str | int]) -> Any:
 
 
 def _as_far_as(dump: Mapping[str, Any], inside: tuple[str, ...]) -> tuple[tuple[str, ...], Any]:
-    """The value at a path; where a section around it is off, that section."""
+    """The value at a path, or the section around it that is off."""
     value: Any = dump
     for end, step in enumerate(inside):
         if not isinstance(value, Mapping) or step not in value:
@@ -347,13 +347,13 @@ def _has_keys(path: KeyPath) -> bool:
 
 
 def _is_choice(path: KeyPath) -> bool:
-    """Whether it is one of several kinds of a check or a fault, and this entry has another."""
+    """Whether the path is a kind of check or fault, of which an entry has only one."""
     return path[0] in ("verify", "faults") and len(path) == 3
 
 
 def _concrete(value: Any, steps: tuple[str, ...]) -> Iterator[KeyPath]:
-    """The paths in a spec that are meant: `traffic.incast.size` is that of the entry called
-    `incast`, of all entries of that pattern otherwise; a kind or pattern in a path is no step."""
+    """The paths in a spec that the steps name. `traffic.incast.size` names the size of the entry
+    `incast`, or of all entries of that pattern. A kind or pattern has no step in the path."""
     if not steps:
         yield ()
         return

@@ -1,4 +1,4 @@
-"""The keys of a spec as the JSON schema has them: by path, and what is below each.
+"""The keys of a spec from the JSON schema, by path, with the keys below each.
 
 switches.pfc.xoff                 a key
 switches.nodes.leaf1.pfc.xoff     below a name that the spec chooses
@@ -25,10 +25,10 @@ NAME = "NAME"
 class Key:
     path: tuple[str, ...]
     node: Node
-    """Its schema, as the key around it has it."""
+    """Its schema within that of the parent key."""
     chooses: bool = False
-    """Whether the last step is a word that says which keys there are, and is not written there:
-    `incast` in traffic.incast.size."""
+    """Whether the last step is a kind or pattern, which a spec does not write there: `incast` in
+    traffic.incast.size."""
 
     @property
     def name(self) -> str:
@@ -48,7 +48,7 @@ def root() -> Key:
 
 
 def matching(words: tuple[str, ...]) -> list[Key]:
-    """The keys that a path means: one, or one for each pattern or kind that has it; none."""
+    """The keys that a path names: one, one for each pattern or kind that has it, or none."""
     if words[:1] == ("compare",) and len(words) > 2:
         return matching(words[2:])  # a variant has the keys of a spec
     found = [root()]
@@ -58,7 +58,7 @@ def matching(words: tuple[str, ...]) -> list[Key]:
 
 
 def known_steps(words: tuple[str, ...]) -> list[str]:
-    """What can stand behind a path."""
+    """The keys directly below a path."""
     children = [child for key in matching(words) for child in key.children]
     below = [child for choice in children if choice.chooses for child in choice.children]
     return list(dict.fromkeys(child.path[-1] for child in (*below, *children)))
@@ -66,8 +66,7 @@ def known_steps(words: tuple[str, ...]) -> list[str]:
 
 @cache
 def all_keys() -> tuple[Key, ...]:
-    """Every key, those around others first. What a role or a switch may have different is not
-    told again."""
+    """Every key, parents first. The keys of roles and single switches are not repeated."""
     return tuple(_walk(root()))
 
 
@@ -77,7 +76,7 @@ def called(word: str) -> list[Key]:
 
 
 def resolved(node: Node) -> Node:
-    """The mapping that a node stands for: behind a reference, of a list's entries, beside `off`."""
+    """The mapping of a node: behind a reference, of a list's entries, or next to `off`."""
     while True:
         if "anyOf" in node:
             node = node["anyOf"][0]

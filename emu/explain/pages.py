@@ -1,6 +1,6 @@
-"""docs/reference: the same texts as pages, a table for each section of a spec.
+"""The pages of docs/reference, with a table for each section of a spec.
 
-`emu.reference` puts them beside its own pages and writes them.
+`emu.reference` writes them together with its own pages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _GENERATED = "<!-- Written by `make reference`; do not edit. -->"
 
 
 def pages() -> dict[str, str]:
-    """File name -> text."""
+    """File name -> text of the page."""
     written = {
         "spec.md": _spec(),
         "counters.md": _counters(),
@@ -36,7 +36,7 @@ def pages() -> dict[str, str]:
 def _spec() -> Iterator[str]:
     yield from head(
         "Keys of a spec file",
-        "Every key of a `*.emu.yml`, as `emu explain KEY` prints it. NAME stands for a name or a "
+        "Every key of a `*.emu.yml`, as in `emu explain KEY`. NAME stands for a name or a "
         "number that you choose. `switches` and `hosts` have the same keys for one role, switch, "
         "port or host: `switches.roles.NAME`, `switches.nodes.NAME`, `switches.ports.NAME` and "
         "`hosts.nodes.NAME`.",
@@ -151,5 +151,5 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    """On one line; a bar would begin the next cell."""
+    """The text of a cell on one line, with bars escaped."""
     return " ".join(text.split()).replace("|", "\\|")

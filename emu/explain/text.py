@@ -12,7 +12,7 @@ _INDENT = "  "
 
 
 def lines_of(topics: Sequence[Topic], width: int) -> Iterator[str]:
-    """Each with what is below it, a blank line between two."""
+    """The topics with their entries, separated by blank lines."""
     for number, topic in enumerate(topics):
         if number:
             yield ""
@@ -25,7 +25,7 @@ def lines_of(topics: Sequence[Topic], width: int) -> Iterator[str]:
 
 
 def lines_of_values(values: Sequence[Value], spec: str) -> Iterator[str]:
-    """What is in force in a spec, in columns."""
+    """The values in force in a spec, in columns."""
     yield f"In force in {spec}:"
     for row in _columns([(v.key, v.value, v.where, v.origin) for v in values]):
         yield f"{_INDENT}{row}"
@@ -39,7 +39,7 @@ def _columns(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 
 
 def _table(rows: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
-    """Names in one column and meanings beside them; below, where a name is long."""
+    """Names in one column and meanings in the next; the meaning of a long name is below it."""
     column = min(max(len(name) for name, _ in rows), width // 3)
     for name, meaning in rows:
         beside = " " * (len(_INDENT) + column + 2)

@@ -1,4 +1,4 @@
-"""One thing that can be explained, whatever kind it is of."""
+"""One topic of `emu explain`, of any kind."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class Topic:
     """`key`, `preset`, `counter`, `diagnosis` or `field`."""
     name: str
     facts: tuple[str, ...]
-    """A paragraph each, the meaning first."""
+    """The paragraphs, the meaning first."""
     below: tuple[tuple[str, str], ...] = ()
-    """What is inside of it: names, and what each means in a line."""
+    """The names of its entries, each with its meaning in a line."""
 
 
 def first_sentence(text: str) -> str:
-    """Of a meaning, for a list."""
+    """The first sentence of a meaning, for a list."""
     return _END.split(text, maxsplit=1)[0]
 
 

@@ -1,4 +1,4 @@
-"""Finds what somebody asks for: a key, preset, counter, diagnosis, or field of summary.json."""
+"""Finds a topic by its name: a key, preset, counter, diagnosis, or field of summary.json."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from emu.spec.notes import facts, written
 from emu.spec.presets import PRESET_NOTES, PRESETS
 
 _MOST_ALIKE = 12
-"""Keys of one path with different meanings, of which all are shown; of more, the names."""
+"""The most keys of one path with different meanings that are all shown; of more, only the names."""
 
 
 def look_up(words: Sequence[str]) -> list[Topic]:
-    """What these words mean, mostly one topic. Raises UsageError for what nobody knows.
+    """The topics that the words name, usually one. Raises UsageError for an unknown name.
 
-    The first word may say which kind is meant: `counter rx_prio3_pause`.
+    The first word may be the kind of the topic: `counter rx_prio3_pause`.
     """
     kind, *rest = words
     if kind in KINDS:
@@ -40,7 +40,7 @@ def look_up(words: Sequence[str]) -> list[Topic]:
 
 
 def overview() -> list[Topic]:
-    """What there is to ask for."""
+    """The sections of a spec and the kinds of topics."""
     kinds = tuple((kind, f"e.g. emu explain {kind} {_all_of(kind).below[-1][0]}") for kind in KINDS)
     return [_of_key(keys.root(), "a spec"), Topic("overview", "kinds", (_KINDS_FACT,), kinds)]
 
@@ -58,8 +58,7 @@ def _nothing(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def _almost(name: str, known: Iterable[str]) -> str:
-    """What was probably meant: the name in other letters, the end of a path, or one that is like
-    it."""
+    """A hint at the intended name: one with other capitals, the end of a path, or a similar one."""
     names = list(known)
     sought = name.casefold()
     meant = [one for one in names if one.casefold() == sought] or [
@@ -69,7 +68,7 @@ def _almost(name: str, known: Iterable[str]) -> str:
 
 
 def _near_key(name: str) -> str:
-    """Of a path that goes wrong somewhere: with the word that was probably meant there."""
+    """A hint for a path with one wrong step: the path with the step that was probably meant."""
     words = tuple(name.split("."))
     for end in range(len(words) - 1, 0, -1):
         right, wrong, rest = words[:end], words[end], words[end + 1 :]
@@ -85,7 +84,7 @@ def _near_key(name: str) -> str:
 
 
 def _keys(name: str) -> list[Topic]:
-    """By path; a path that several patterns have is told once for each meaning."""
+    """The keys of a path. A path of several patterns has one topic for each meaning."""
     return _alike(keys.matching(tuple(name.split("."))))
 
 
@@ -128,7 +127,7 @@ def _facts(key: Key) -> tuple[str, ...]:
 
 
 def resolved_meaning(key: Key) -> str:
-    """What the mapping says of itself, where the key said something else."""
+    """The description of the mapping itself, if it differs from that of the key."""
     own = str(keys.resolved(key.node).get("description", ""))
     return " ".join(own.split()) if own and own != key.meaning else ""
 
@@ -212,7 +211,7 @@ def of_field(field: Field) -> Topic:
 
 @cache
 def _all_of(kind: str) -> Topic:
-    """A list of everything of a kind."""
+    """A list of all topics of a kind."""
     lists: dict[str, tuple[str, Iterable[tuple[str, str]]]] = {
         "preset": (
             "Presets of switches.",
@@ -225,7 +224,7 @@ def _all_of(kind: str) -> Topic:
         "check": ("Checks of a spec's `verify:`.", _children("verify", CHECKS)),
         "fault": ("Faults of a spec's `faults:`.", _children("faults", FAULTS)),
         "diagnosis": (
-            "What a report may find wrong with a run.",
+            "The problems of a run that a report may name.",
             ((one.name, first_sentence(one.looks)) for one in PATHOLOGIES),
         ),
         "field": (
@@ -238,7 +237,7 @@ def _all_of(kind: str) -> Topic:
 
 
 def _children(section: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Those of its keys that are called so."""
+    """The keys of this name among those of a kind."""
     for name in names:
         (key,) = keys.matching((section, name))
         yield name, first_sentence(key.meaning)
@@ -258,7 +257,7 @@ KINDS: dict[str, Callable[[str], list[Topic]]] = {
     "diagnosis": _diagnoses,
     "field": _fields,
 }
-"""The word that says which kind is meant -> how it is found."""
+"""Kind of topic -> the function that finds a topic of this kind."""
 
 _BY_NAME = (_counters, _presets, _diagnoses, _fields, _keys_called)
-"""Where a name without such a word is looked for, which is no key's path."""
+"""The functions that search a name without a kind, if it is not the path of a key."""

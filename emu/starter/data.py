@@ -1,4 +1,4 @@
-"""Wishes -> the keys of a spec, and a spec that has been tried: it validates, and ends in time."""
+"""Wishes -> the keys of a spec that has been tested: it validates, and ends within its limit."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from emu.units import (
 RATE: TypeAdapter[int] = TypeAdapter(Rate)
 LENGTH: TypeAdapter[int] = TypeAdapter(Length)
 SIZE: TypeAdapter[int] = TypeAdapter(Size)
-"""What options take, as specs have it."""
+"""The types of options, which are those of keys in specs."""
 
 _LOAD = 0.3
-"""Of a host's link, as background load offers."""
+"""The share of a host's link that background load offers."""
 _DCQCN = "dcqcn-nvidia"
-"""As a NIC is delivered; the steps of DCQCN's paper are for links of 40 Gbit/s."""
+"""A NIC's default parameters; the steps of DCQCN's paper are for links of 40 Gbit/s."""
 _SWIFT = "swift"
-"""Where switches drop: it reads delays, so that it needs neither marks nor pauses."""
+"""The control for switches that drop: it acts on delay and needs neither marks nor pauses."""
 _BY_ACKS = ("dctcp", _SWIFT)
-"""They slow down by ACKs alone, and READ responses have none."""
+"""The controls that only act on ACKs, which READ responses do not have."""
 _BLOCK = "64KiB"
 _LOSSY_TIMEOUT = 8
 _MOST_DOUBLED = 11
 _ROOM = 4
-"""How much longer than at the rate of the links a run may take."""
+"""The time limit as a multiple of the time at the rate of the links."""
 REASONS = {
     ("hosts", "nic", "timeout"): "Here about 1 ms, or as long as a full buffer takes to drain: "
     "switches that drop may drop the last packet of a message, which the timer alone notices; "
@@ -60,11 +60,11 @@ REASONS = {
     ("compare", "roce-lossy"): "Neither PFC nor ECN: switches drop. Swift needs neither, and a "
     "short timer finds messages whose last packet was lost.",
 }
-"""What to say beside a key's meaning, or above a variant, where it is written."""
+"""The text after a key's meaning, or above a variant."""
 
 
 def starter_data(wishes: Wishes) -> dict[str, Any]:
-    """Raises UsageError where no spec is as they wish."""
+    """The keys of a spec. Raises UsageError if no spec fulfils the wishes."""
     data = _asked_for(wishes)
     data["switches"] |= _enough_buffer(data, wishes)
     spec = _tried(data)
@@ -111,7 +111,7 @@ def _asked_for(wishes: Wishes) -> dict[str, Any]:
 
 
 def _subnet(wishes: Wishes) -> dict[str, Any]:
-    """Up and down from one switch, where none is nearer to the hosts than others."""
+    """The root for up/down routing in a ring, where OpenSM finds none."""
     is_managed = wishes.kind.has_subnet_manager or wishes.compare
     return {"roots": ["ring1"]} if is_managed and wishes.topology == "ring" else {}
 
@@ -141,7 +141,7 @@ def _usual_control(wishes: Wishes) -> str:
 
 
 def _dscp(wishes: Wishes) -> dict[str, Any]:
-    """One that a preset calls lossless, where that of all NICs is not."""
+    """A lossless DSCP of the preset, if the NICs' default DSCP is lossy there."""
     preset = PRESETS.get(wishes.preset or "")
     if preset is None or preset.pfc is None or not wishes.kind.is_ethernet:
         return {}
@@ -218,32 +218,33 @@ PATTERNS: dict[str, Callable[[Wishes], dict[str, Any]]] = {
 
 
 def _enough_buffer(data: dict[str, Any], wishes: Wishes) -> dict[str, Any]:
-    """Of an Ethernet switch, with PFC if a variant has it; most presets have their own."""
+    """The buffer of an Ethernet switch, with PFC if a variant has it. None for presets with their
+    own buffer."""
     if FABRIC_KINDS[data["fabric"]].uses_credits or _of_preset(wishes, "buffer_bytes"):
         return {}
     return _buffer_with_pfc(data) if wishes.compare else _doubled_buffer(data)
 
 
 def _buffer_with_pfc(data: dict[str, Any]) -> dict[str, Any]:
-    """Whatever the fabric has itself."""
+    """The buffer that PFC needs, even if the fabric itself has no PFC."""
     return _doubled_buffer({**data, "fabric": ROCE.name, "switches": {"pfc": "on"}})
 
 
 def _of_preset(wishes: Wishes, field: str) -> bool:
-    """Whether the preset that was asked for has a key of its own."""
+    """Whether the chosen preset gives the key."""
     preset = PRESETS.get(wishes.preset or "")
     return preset is not None and field in preset.model_fields_set
 
 
 def _doubled_buffer(data: dict[str, Any]) -> dict[str, Any]:
-    """The default, doubled as often as it takes until half of it is no headroom."""
+    """The default buffer, doubled until half of it is not reserved."""
     sizes = [SwitchSpec().buffer_bytes << doubled for doubled in range(_MOST_DOUBLED)]
     enough = next(filter(None, (_if_enough(data, size) for size in sizes)), None)
     return {"buffer": enough or write_size(sizes[-1])}
 
 
 def _if_enough(data: dict[str, Any], size: int) -> str | None:
-    """A buffer, if it is large enough."""
+    """The size as text, if a buffer of this size is large enough."""
     written = write_size(size)
     try:
         spec = _spec({**data, "switches": {**data["switches"], "buffer": written}})
@@ -254,7 +255,7 @@ def _if_enough(data: dict[str, Any], size: int) -> str | None:
 
 
 def _time_needed_ps(spec: Spec) -> int:
-    """What the links allow, with room."""
+    """The time limit: a multiple of the time that the links need."""
     topology, workload = spec.topology.build(), spec.workload()
     batches = batches_of(workload, workload.message_flows)
     bound = last_finish_bound(topology, batches, fabric_of(spec, topology))
@@ -268,7 +269,7 @@ def _port_to_first_host(spec: Spec) -> str:
 
 
 def _checks(spec: Spec, wishes: Wishes) -> list[dict[str, Any]]:
-    """Everything arrives; on a lossless priority nothing is lost."""
+    """The checks: all messages arrive, and a lossless priority loses nothing."""
     checks: list[dict[str, Any]] = [{"completed": "all"}]
     if not spec.fabric_kind.uses_credits and not _drops(spec):
         checks.append({"lossless": {"priority": spec.priority(_sender(spec), None)}})
@@ -280,7 +281,7 @@ def _sender(spec: Spec) -> str:
 
 
 def _drops(spec: Spec) -> bool:
-    """Whether a switch may drop what the hosts send."""
+    """Whether a switch may drop packets of the hosts."""
     if spec.fabric_kind.uses_credits:
         return False
     host, topology = _sender(spec), spec.topology.build()
@@ -289,7 +290,8 @@ def _drops(spec: Spec) -> bool:
 
 
 def _timer(spec: Spec) -> int:
-    """The default, but where switches drop a short one that a full buffer does not set off."""
+    """The default timer, or, if switches drop, a short one that is longer than a full buffer takes
+    to drain."""
     if not _drops(spec):
         return Nic().timeout
     topology = spec.topology.build()
@@ -309,7 +311,7 @@ def _set_timers(variants: dict[str, Any], specs: Mapping[str, Spec]) -> None:
 
 
 def _variants(data: dict[str, Any], wishes: Wishes) -> dict[str, Any]:
-    """The four fabrics of the shipped comparisons; of a preset that marks for DCTCP, with that."""
+    """The four fabrics of the shipped comparisons. A preset that marks for DCTCP uses DCTCP."""
     completed = [{"completed": "all"}]
     buffer = _buffer_with_pfc(data) if wishes.kind.uses_credits else {}
     lossless = {"preset": wishes.preset} if _of_preset(wishes, "pfc") else {"pfc": "on", **buffer}

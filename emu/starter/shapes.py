@@ -1,4 +1,4 @@
-"""A number of hosts -> the keys of a topology that has just as many."""
+"""A number of hosts -> the keys of a topology with exactly this number."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ _GPUS = 8
 
 
 def topology_of(wishes: Wishes) -> dict[str, Any]:
-    """The `topology:` section without its cables. Raises UsageError where hosts do not fit."""
+    """The `topology:` section without cables. Raises UsageError if the number of hosts does not
+    fit."""
     refuse_strangers(wishes)
     return {"kind": wishes.topology, **SHAPES[wishes.topology](wishes)}
 
 
 def refuse_strangers(wishes: Wishes) -> None:
-    """Options that this kind of topology does not have."""
+    """Refuses options that this kind of topology does not have."""
     of_kind = {
         "switches": ("leaf-spine", "ring", "parking-lot"),
         "spines": ("leaf-spine", "rail"),
@@ -95,7 +96,7 @@ def _dumbbell(wishes: Wishes) -> dict[str, Any]:
 
 
 def _in_a_row(least: int) -> Callable[[Wishes], dict[str, Any]]:
-    """Switches side by side, four of them where that fits."""
+    """The number of switches, four if the hosts divide evenly among them."""
 
     def keys(wishes: Wishes) -> dict[str, Any]:
         fitting = (n for n in (4, *range(least, 65)) if wishes.hosts % n == 0 and n >= least)

@@ -14,13 +14,13 @@ from emu.starter.data import REASONS
 
 _WIDTH = 96
 _ON_ONE_LINE = ("capture", "verify", "compare")
-"""Sections whose entries are short."""
+"""The sections whose entries are short."""
 _CHOICES = ("kind", "pattern")
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.%/\[\]:-]*")
 
 
 def starter_text(data: Mapping[str, Any], command: str) -> str:
-    """`command`: how this file was made."""
+    """The text of the file. `command`: the command that made it."""
     head = [
         f"# Made by: {command}",
         "#",
@@ -69,7 +69,7 @@ def _entry(key: Key, name: str, value: Any, indent: str) -> Iterator[str]:
 
 
 def _children(around: Key, data: Mapping[str, Any]) -> tuple[dict[str, Key], Key | None]:
-    """By name, and the pattern or kind that says which keys there are."""
+    """The key's path in the schema, with the pattern or kind that determines the keys."""
     chosen = next((data[key] for key in _CHOICES if key in data), None)
     choice = next((c for c in around.children if c.chooses and c.path[-1] == chosen), None)
     return {child.path[-1]: child for child in (choice or around).children}, choice
@@ -83,14 +83,14 @@ def _comment(key: Key, indent: str) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent: str) -> Iterator[str]:
-    """As comments."""
+    """The text as lines of comment."""
     room = _WIDTH - len(indent)
     for line in textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False):
         yield f"{indent}# {line}"
 
 
 def _flow(value: Any) -> str:
-    """On one line."""
+    """The value on one line."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {_flow(own)}" for key, own in value.items()) + "}"
     if isinstance(value, list):

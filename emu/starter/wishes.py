@@ -1,4 +1,4 @@
-"""What somebody asks for."""
+"""The options of `emu init`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from emu.fabric_kind import FABRIC_KINDS, ROCE, FabricKind
 
 @dataclass(frozen=True)
 class Wishes:
-    """Sizes are text as in a spec; None is for us to choose."""
+    """Sizes are text as in a spec. None: `emu init` chooses."""
 
     name: str
     fabric: str = ROCE.name
     topology: str = "leaf-spine"
     hosts: int = 8
     switches: int | None = None
-    """Leaves, or switches of a ring or a parking lot."""
+    """The number of leaves, or of switches in a ring or a parking lot."""
     spines: int | None = None
     gpus: int | None = None
     dimensions: tuple[int, ...] = ()

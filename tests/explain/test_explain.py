@@ -307,7 +307,7 @@ def test_a_setting_is_the_origin_of_its_value(spec_file: Path) -> None:
 
 def test_a_counter_has_no_value_in_a_spec() -> None:
     """`--spec` with a counter is an error."""
-    assert "is no key of a spec" in refusal("rx_prio3_pause", "--spec", INCAST)
+    assert "is not a key of a spec" in refusal("rx_prio3_pause", "--spec", INCAST)
     assert "needs --spec FILE" in refusal("seed", "--variant", "ib")
 
 

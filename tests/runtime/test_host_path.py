@@ -139,7 +139,7 @@ def test_report_shows_the_cost_of_the_path(tmp_path: Path) -> None:
     recording = VirtualRunner().run(spec, out=tmp_path)
     assert recording.notes == (
         "h2: host-staged: a message leaves 1800ns after it was posted, is in memory 1300ns after "
-        "it came, at 50Gbit at most",
+        "it arrived, at 50Gbit at most",
     )
     assert recording.hosts["h2"]["rx_memory_waits"] > 0
     assert recording.hosts["h2"]["rx_memory_discards"] == 0
