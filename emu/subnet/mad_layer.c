@@ -58,7 +58,7 @@ static ssize_t (*real_read)(int, void *, size_t);
 static int (*real_poll)(struct pollfd *, nfds_t, int);
 
 /* Called on every use, since constructors of other libraries may run before one of this library. */
-static void find_real_ones(void)
+static void find_real_functions(void)
 {
     if (!real_poll) {
         real_write = (ssize_t(*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
@@ -85,7 +85,7 @@ static int64_t now_ms(void)
 }
 
 /* Notes a request. False when its program waits for no answer, or memory is short. */
-static bool note(int fd, const struct ib_user_mad *umad, size_t size)
+static bool note_request(int fd, const struct ib_user_mad *umad, size_t size)
 {
     if (size < sizeof *umad + sizeof(struct mad) || !umad->hdr.timeout_ms)
         return false;
@@ -121,7 +121,7 @@ static void forget(const struct mad *answer)
 }
 
 /* Sends overdue requests again. Returns whether any has no retries left. */
-static bool ask_again(int fd)
+static bool resend_overdue(int fd)
 {
     int64_t now = now_ms();
     bool given_up = false;
@@ -143,7 +143,7 @@ static bool ask_again(int fd)
 
 /* Writes a request without an answer and without retries to `umad`, with ETIMEDOUT. Returns its
  * bytes; 0 when there is none. */
-static size_t take_given_up(int fd, struct ib_user_mad *umad, size_t size)
+static size_t take_expired(int fd, struct ib_user_mad *umad, size_t size)
 {
     int64_t now = now_ms();
     size_t taken = 0;
@@ -165,8 +165,8 @@ static size_t take_given_up(int fd, struct ib_user_mad *umad, size_t size)
 
 EXPORTED ssize_t write(int fd, const void *data, size_t size)
 {
-    find_real_ones();
-    bool noted = is_umad(fd) && note(fd, data, size);
+    find_real_functions();
+    bool noted = is_umad(fd) && note_request(fd, data, size);
     ssize_t written = real_write(fd, data, size);
     if (noted && written < 0)
         forget(mad_of(data));
@@ -175,10 +175,10 @@ EXPORTED ssize_t write(int fd, const void *data, size_t size)
 
 EXPORTED ssize_t read(int fd, void *data, size_t size)
 {
-    find_real_ones();
+    find_real_functions();
     if (!is_umad(fd))
         return real_read(fd, data, size);
-    size_t given_up = take_given_up(fd, data, size);
+    size_t given_up = take_expired(fd, data, size);
     if (given_up)
         return (ssize_t)given_up;
     ssize_t length = real_read(fd, data, size);
@@ -192,12 +192,12 @@ EXPORTED ssize_t read(int fd, void *data, size_t size)
 /* Only polls of a single umad device are handled here: libibumad polls one file at a time. */
 EXPORTED int poll(struct pollfd *files, nfds_t count, int timeout_ms)
 {
-    find_real_ones();
+    find_real_functions();
     if (count != 1 || !is_umad(files->fd))
         return real_poll(files, count, timeout_ms);
     int64_t end = timeout_ms < 0 ? INT64_MAX : now_ms() + timeout_ms;
     for (;;) {
-        if (ask_again(files->fd)) {
+        if (resend_overdue(files->fd)) {
             files->revents = POLLIN;
             return 1;
         }

@@ -158,7 +158,7 @@ static void count_sent(struct port *port, picoseconds now)
 }
 
 /* Marks the state of these priorities to be sent to the far end. */
-static void tell(struct port *port, unsigned priorities)
+static void schedule_pause_frame(struct port *port, unsigned priorities)
 {
     port->pause.to_send |= (uint8_t)priorities;
     port->control_to_send = true;
@@ -174,7 +174,7 @@ void port_pause_peer(struct port *port, uint8_t priority, bool xoff, picoseconds
         port->stopping |= bit;
     else
         port->stopping &= (uint16_t)~bit;
-    tell(port, bit);
+    schedule_pause_frame(port, bit);
     if (!port->stopping)
         timer_cancel(&port->pause.refresh);
     else if (!timer_is_set(&port->pause.refresh))
@@ -187,7 +187,7 @@ void port_pause_peer(struct port *port, uint8_t priority, bool xoff, picoseconds
 static void pause_refresh(struct timer *timer, picoseconds now)
 {
     struct port *port = container_of(timer, struct port, pause.refresh);
-    tell(port, port->stopping);
+    schedule_pause_frame(port, port->stopping);
     timer_set(port->clock, timer, now + quanta_time(PAUSE_MAX_QUANTA / 2, port->line.rate_bps));
     port_kick(port, now);
 }

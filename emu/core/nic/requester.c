@@ -107,8 +107,8 @@ picoseconds requester_ready_at(const struct qp *qp)
     const struct requester *requester = &qp->requester;
     if (!requester_has_data(qp))
         return NEVER;
-    picoseconds told = requester->not_before, fetched = requester->current->ready_at;
-    return told > fetched ? told : fetched;
+    picoseconds rnr_end = requester->not_before, data_at = requester->current->ready_at;
+    return rnr_end > data_at ? rnr_end : data_at;
 }
 
 /* ---- the next packet ------------------------------------------------------------ */

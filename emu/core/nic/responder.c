@@ -189,7 +189,7 @@ static void finish_receive(struct qp *qp, const struct packet *packet, picosecon
     receive_complete(qp, receive, STATUS_SUCCESS, now);
 }
 
-static void tell_sender(struct qp *qp, const struct packet *packet, picoseconds now)
+static void report_delivery(struct qp *qp, const struct packet *packet, picoseconds now)
 {
     if (!qp->peer)
         return;
@@ -227,7 +227,7 @@ static void execute_payload(struct qp *qp, const struct packet *packet, picoseco
         count_message(responder);
     if (packet->ends && (packet->type == PACKET_SEND || packet_has_immediate(packet)))
         finish_receive(qp, packet, now);
-    tell_sender(qp, packet, now);
+    report_delivery(qp, packet, now);
 }
 
 static uint32_t packets_of(const struct qp *qp, uint32_t length)

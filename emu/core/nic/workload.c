@@ -130,7 +130,7 @@ static bool sees_late(const struct nic *nic)
     return path->write_ps || path->completion_ps || path->copy_rate_bps;
 }
 
-static bool anybody_sees_late(const struct workload *workload)
+static bool any_host_sees_late(const struct workload *workload)
 {
     for (uint32_t i = 0; i < workload->count; i++) {
         const struct qp *qp = workload->operations[i].qp;
@@ -180,7 +180,7 @@ struct workload *workload_new(struct clock *clock, const struct operation *opera
     timer_init(&workload->patience, patience_ended);
     for (uint32_t i = 0; i < count; i++)
         prepare_task(workload, i);
-    if (anybody_sees_late(workload) && !add_sights(workload)) {
+    if (any_host_sees_late(workload) && !add_sights(workload)) {
         workload_free(workload);
         return NULL;
     }

@@ -71,8 +71,9 @@ static uint64_t *closed_by(struct switch_port *out, const struct frame *frame)
 }
 
 /* Applies the disciplines of a queue in order, until one does not accept the frame. */
-static inline enum queue_verdict ask(struct fabric_switch *sw, struct switch_port *out,
-                                     uint8_t queue, struct frame *frame)
+static inline enum queue_verdict apply_disciplines(struct fabric_switch *sw,
+                                                   struct switch_port *out, uint8_t queue,
+                                                   struct frame *frame)
 {
     enum queue_verdict verdict = QUEUE_TAKES;
     for (int kind = 0; kind < QUEUE_DISCIPLINES && verdict == QUEUE_TAKES; kind++)
@@ -91,7 +92,7 @@ static bool is_taken(struct fabric_switch *sw, struct switch_port *out, struct f
     }
     enum queue_verdict verdict;
     do
-        verdict = ask(sw, out, out->queue_of[frame->tc], frame);
+        verdict = apply_disciplines(sw, out, out->queue_of[frame->tc], frame);
     while (verdict == QUEUE_MOVES);
     return verdict == QUEUE_TAKES;
 }
