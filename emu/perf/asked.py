@@ -50,7 +50,7 @@ def sizes_asked(
 ) -> list[int]:
     """The sizes for -s, for -a or for neither. Raises UsageError for an impossible size."""
     if size_bytes is not None and every:
-        raise UsageError(f"-s {size_bytes} and -a: is it one size or all? Leave one of them out")
+        raise UsageError(f"-s {size_bytes} and -a: these exclude each other; leave one of them out")
     _refuse_transport(benchmark)
     if benchmark.verb.is_atomic:
         return _of_atomics(size_bytes, every)
@@ -78,8 +78,8 @@ def _refuse_transport(benchmark: Benchmark) -> None:
 
 def _of_atomics(size_bytes: int | None, every: bool) -> list[int]:
     if every or size_bytes not in (None, ATOMIC_BYTES):
-        asked = "-a" if every else f"-s {size_bytes}"
-        raise UsageError(f"{asked}: atomics work on a word of 8 bytes alone; leave it out")
+        option = "-a" if every else f"-s {size_bytes}"
+        raise UsageError(f"{option}: atomics work only on a word of 8 bytes; leave it out")
     return [ATOMIC_BYTES]
 
 

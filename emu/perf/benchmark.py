@@ -91,5 +91,5 @@ class Benchmark:
             "time_limit": _LONG,
             "payload": payload,
         }
-        asked = f"{self.name} -c {self.transport.upper()} -s {size_bytes} -n {self.iterations}"
-        return changed(fabric, changes, source=f"{asked} on {fabric.name}")
+        command = f"{self.name} -c {self.transport.upper()} -s {size_bytes} -n {self.iterations}"
+        return changed(fabric, changes, source=f"{command} on {fabric.name}")

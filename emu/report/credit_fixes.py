@@ -3,7 +3,7 @@
     senders ══▶ a port that is full       all wait for credit of one lane
     victims ──▶ other ports
                   a service level with a lane of its own    victims no longer wait
-                  a CCT that holds each sender to 1/N       nobody waits
+                  a CCT that holds each sender to 1/N       no flow waits
 
 A congestion control table (CCT) is printed only where runs on the virtual clock have shown that
 it cures the problem:
@@ -51,7 +51,7 @@ _OF_THE_TABLE = 0.75
 
 
 def own_lane(run: RunFacts, hosts: Collection[str]) -> Settings:
-    """Moves the traffic of these hosts to a service level with a virtual lane that nobody uses.
+    """Moves the traffic of these hosts to a service level with a virtual lane of its own.
 
     The level is set at their NICs, or at an entry of `traffic:` that sets its own and that no other
     host sends. Where no level is free, or the hosts are none or too many, the answer is

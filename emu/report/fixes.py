@@ -103,8 +103,8 @@ def loop_free_routes(run: RunFacts, switch: str) -> Settings:
 def without_fault(run: RunFacts, name: str) -> Settings:
     """All faults of the spec but this one, each under its old name. Random faults may draw other
     numbers, because the seed of a fault depends on its place in the list."""
-    told = zip(fault_names(run.spec.faults), run.spec.faults, strict=True)
-    others = [{"name": own, **fault.to_mapping()} for own, fault in told if own != name]
+    named = zip(fault_names(run.spec.faults), run.spec.faults, strict=True)
+    others = [{"name": own, **fault.to_mapping()} for own, fault in named if own != name]
     return (f"faults={json.dumps(others)}",)
 
 

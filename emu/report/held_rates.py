@@ -153,8 +153,8 @@ def _slowed(run: RunFacts, sender: str) -> bool:
     """Whether congestion feedback reached the sender, and nothing but its congestion control limits
     its rate."""
     host, counters = run.spec.host(sender), run.recording.hosts.get(sender, {})
-    heard = counters.get("rp_cnp_handled", 0) + counters.get("rp_becn_received", 0)
-    return host.nic.cc in ("dcqcn", "cct") and heard > 0 and host.path is None
+    notified = counters.get("rp_cnp_handled", 0) + counters.get("rp_becn_received", 0)
+    return host.nic.cc in ("dcqcn", "cct") and notified > 0 and host.path is None
 
 
 def _last_marks_ns(run: RunFacts) -> NDArray[np.int64]:

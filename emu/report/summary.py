@@ -402,7 +402,7 @@ def to_json(document: Mapping[str, object]) -> str:
 
 def _fidelity(recording: Recording) -> FidelitySummary:
     fidelity = recording.fidelity
-    told = FidelitySummary(
+    summary = FidelitySummary(
         verdict=fidelity.verdict,
         late_p50_ns=int(fidelity.late_p50_ns),
         late_p99_ns=int(fidelity.late_p99_ns),
@@ -414,10 +414,10 @@ def _fidelity(recording: Recording) -> FidelitySummary:
         reasons=list(fidelity.reasons),
     )
     if not recording.is_exact:
-        told["late_p50_wall_ns"] = round(fidelity.late_p50_ns * recording.slowdown)
-        told["late_p99_wall_ns"] = round(fidelity.late_p99_ns * recording.slowdown)
-        told["late_max_wall_ns"] = round(fidelity.late_max_ns * recording.slowdown)
-    return told
+        summary["late_p50_wall_ns"] = round(fidelity.late_p50_ns * recording.slowdown)
+        summary["late_p99_wall_ns"] = round(fidelity.late_p99_ns * recording.slowdown)
+        summary["late_max_wall_ns"] = round(fidelity.late_max_ns * recording.slowdown)
+    return summary
 
 
 def _flow(flow: FlowRecord) -> FlowSummary:

@@ -36,11 +36,11 @@ _LINK_TYPES = {
 
 
 def main(arguments: list[str]) -> int:
-    asked = _parser().parse_known_args(arguments)[0]
+    options = _parser().parse_known_args(arguments)[0]
     try:
-        if asked.capture:
-            return _capture(asked.extcap_interface, asked.fifo)
-        for line in _answers(asked):
+        if options.capture:
+            return _capture(options.extcap_interface, options.fifo)
+        for line in _answers(options):
             print(line)
     except EmuError as error:
         print(error, file=sys.stderr)
@@ -48,16 +48,16 @@ def main(arguments: list[str]) -> int:
     return ExitCode.OK
 
 
-def _answers(asked: argparse.Namespace) -> Iterator[str]:
-    if asked.extcap_interfaces:
+def _answers(options: argparse.Namespace) -> Iterator[str]:
+    if options.extcap_interfaces:
         yield f"extcap {{version={emu.__version__}}}{{display=emu: cables of running labs}}"
         for lab in registry.names():
             try:
                 yield from _interfaces(lab)
             except (FabricError, UsageError) as error:  # the lab has just ended, or does not answer
                 print(error, file=sys.stderr)
-    elif asked.extcap_dlts:
-        with LabClient(asked.extcap_interface.partition("@")[2]) as client:
+    elif options.extcap_dlts:
+        with LabClient(options.extcap_interface.partition("@")[2]) as client:
             fabric = client.ports().fabric
         yield _LINK_TYPES[FABRIC_KINDS[fabric].framing]
 

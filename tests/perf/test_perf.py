@@ -207,7 +207,7 @@ def test_impossible_test_is_refused_by_its_option(
             "send less, or use -c UC",
         ),
         ("write_bw -c UD", "-c UD has no write; measure write_bw with -c RC or -c UC"),
-        ("write_bw -a -s 7", "-s 7 and -a: is it one size or all? Leave one of them out"),
+        ("write_bw -a -s 7", "-s 7 and -a: these exclude each other; leave one of them out"),
         ("write_bw --from h9", "--from: there is no host 'h9'; there is h1, h2"),
         ("write_bw --to all", "--to all: is 2 hosts; name one, e.g. h1"),
         ("write_bw --to h1", "h1 would send to itself; name another host by --from or --to"),
