@@ -1,4 +1,4 @@
-"""Does an incast hurt a bystander? Run me with `pytest --emu-clock both`."""
+"""An incast and its victim flow. Run this file with `pytest --emu-clock both`."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_incast_is_lossless(fabric):
     "../topologies/incast.emu.yml", switches={"ecn": {"kmin": "20KB", "kmax": "80KB"}}
 )
 def test_dcqcn_slows_senders_down_early(fabric):
-    """With low thresholds the queue is marked, and senders are told."""
+    """With low thresholds packets are marked, and receivers send CNPs."""
     run = fabric.run(
         traffic=[incast(to="h1", size="256KB", hosts="h2-h5"), pair("h5", "h6", size="64KB")]
     )

@@ -5,11 +5,11 @@ one of them busy for a while. It starts when all operations it comes `after` are
 over, and not before its time. "Over" is seen from the rank that waits: for the
 operation's own sender it is the completion (acknowledged), for its receiver the
 delivery (the bytes are in memory). If its turn comes too late, it is skipped, and all that
-comes after it. Work may need a device, which serves one after another.
+comes after it. Work may need a device, which serves one operation after another.
 
-A collective over a thousand ranks has millions of operations. They are the rows
-of a table, one numpy array a column; what is the same for a whole flow is told
-once, by the flow. Whoever looks at a single row gets it as an `Operation`:
+A collective over a thousand ranks has millions of operations. They are the rows of a table with
+one numpy array per column. Values that all operations of a flow share are stored in the flow. A
+single row is read as an `Operation`:
 
     flows          a   a   a   b   b        a flow's operations are consecutive
     operations     0   1   2   3   4
@@ -30,8 +30,8 @@ Ranks of a job have a buffer each, of which a message may carry a part: `src_off
 the sender's, it is `dst_offset` or `reduce_offset` (as float32s) an offset in the receiver's.
 Other messages have places of their own at both ends.
 
-Plain data: printable, countable, testable without a fabric. The RNIC executes
-it, so that no Python runs between one packet and the next.
+The graph is plain data: printable, countable, testable without a fabric. The NIC in the core
+executes it, so that no Python runs between two packets.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 NOWHERE = -1
-"""An offset in a buffer that is none."""
+"""The offset of messages that are not part of a job's buffer."""
 
 LONGEST_MESSAGE_BYTES = 2**31
 """As RDMA has it."""
@@ -63,7 +63,7 @@ Column = NDArray[np.int64]
 
 
 class Verb(StrEnum):
-    """What an operation does."""
+    """The kind of an operation."""
 
     WRITE = "write"
     WRITE_IMM = "write-imm"
@@ -72,30 +72,30 @@ class Verb(StrEnum):
     SEND_INV = "send-inv"
     READ = "read"
     COMPUTE = "compute"
-    """Work of a host: nothing is sent."""
+    """Work of a host, which sends no message."""
     CMP_SWAP = "cmp-swap"
     FETCH_ADD = "fetch-add"
 
     @property
     def is_atomic(self) -> bool:
-        """Whether it changes a word at the host that is asked."""
+        """Whether the operation changes a word at the responder."""
         return self in (Verb.CMP_SWAP, Verb.FETCH_ADD)
 
     @property
     def fetches(self) -> bool:
-        """Whether the bytes go from the host that is asked to the one that asks."""
+        """Whether the bytes go from the responder to the requester."""
         return self is Verb.READ or self.is_atomic
 
 
 class Asks(IntEnum):
-    """What an application asks for by a request."""
+    """The kind of an application's request."""
 
     MESSAGE = 0
     READ = 1
     """An I/O that brings data from a drive."""
     WRITE = 2
     NOTHING = 3
-    """It was skipped."""
+    """The request was skipped."""
 
 
 @dataclass(frozen=True)
@@ -211,18 +211,18 @@ class OperationGraph:
 
     @cached_property
     def message_flows(self) -> tuple[Flow, ...]:
-        """Those that send something."""
+        """The flows that send messages."""
         return tuple(flow for flow in self.flows if flow.verb is not Verb.COMPUTE)
 
     @cached_property
     def cut_short(self) -> frozenset[str]:
-        """The entries of which nobody knows beforehand how much is done, as some may be skipped."""
+        """The entries whose operations may be skipped, so that their bytes are not known before."""
         numbers = np.unique(self.flow_of[self.not_after_ns > 0]).tolist()
         return frozenset(self.flows[number].traffic for number in numbers)
 
     @cached_property
     def devices(self) -> dict[str, int]:
-        """A number for each."""
+        """The number of each device."""
         names = dict.fromkeys(flow.device for flow in self.flows if flow.device)
         return {name: number for number, name in enumerate(names)}
 
@@ -231,7 +231,7 @@ class OperationGraph:
         return int(self.size_bytes.sum())
 
     def bytes_of(self, flow: Flow) -> int:
-        """What all operations of one of its flows move."""
+        """The bytes of all operations of a flow."""
         return int(self.size_bytes[flow.operations.start : flow.operations.stop].sum())
 
     def bytes_between(self, src: str, dst: str) -> int:
@@ -307,7 +307,7 @@ _OF_REQUESTS = ("asks", "carries")
 
 @dataclass(frozen=True)
 class Operations(Sequence[Operation]):
-    """The operations of a graph one by one, in order of id, each made when it is looked at."""
+    """The operations of a graph in order of id. Each object is created on access."""
 
     graph: OperationGraph
 

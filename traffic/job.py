@@ -30,7 +30,7 @@ Floats = NDArray[np.float32]
 
 
 class Kind(StrEnum):
-    """What is computed."""
+    """The kind of collective."""
 
     ALL_REDUCE = "all-reduce"
     REDUCE_SCATTER = "reduce-scatter"
@@ -53,7 +53,7 @@ class Job:
 
     @property
     def buffer_bytes(self) -> int:
-        """Memory of each rank."""
+        """The memory of each rank in bytes."""
         if self.kind is not Kind.ALL_TO_ALL:
             return self.size_bytes
         _, sizes = pieces_of(0, self.size_bytes, len(self.ranks))
@@ -75,9 +75,9 @@ class Step:
 
     name: str
     work_alone_ns: int
-    """How long it would take if messages took no time."""
+    """The duration of the work alone, without the time for messages."""
     bytes_for: dict[str, int]
-    """Bytes that all ranks send together, by what for."""
+    """Purpose -> bytes that all ranks send for it."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def pieces_of(at: int, size_bytes: int, count: int) -> tuple[NDArray[np.int64], 
 
 
 def first_values(job: Job, random: np.random.Generator) -> list[Floats]:
-    """What each rank's buffer holds before anything was sent."""
+    """The contents of each rank's buffer before the first message."""
     count = job.buffer_bytes // FLOAT_BYTES
     return [
         random.integers(-_LARGEST_VALUE, _LARGEST_VALUE, count, endpoint=True).astype(np.float32)
@@ -108,7 +108,7 @@ def first_values(job: Job, random: np.random.Generator) -> list[Floats]:
 
 
 def results(job: Job, first: list[Floats]) -> list[list[Result]]:
-    """What each rank must have in the end."""
+    """The values that each rank must have in the end."""
     ranks = range(len(job.ranks))
     at, sizes = pieces_of(0, job.size_bytes, len(ranks))
 

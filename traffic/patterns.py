@@ -32,19 +32,19 @@ Pairs = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Messages:
-    """What every flow of a pattern sends."""
+    """The messages of every flow of a pattern."""
 
     verb: Verb
     size_bytes: int
     count: int = 1
     outstanding: int = 1
-    """Messages of a flow that are on their way at the same time, at most."""
+    """The most messages of a flow in flight at the same time."""
     start_ns: int = 0
     priority: int | None = None
     burst: int = 1
-    """Messages of a burst."""
+    """The number of messages of a burst."""
     period_ns: int = 0
-    """From the begin of a burst to that of the next; 0: no bursts."""
+    """The time from the start of a burst to that of the next; 0: no bursts."""
 
 
 def incast(name: str, sources: Sequence[str], to: str, messages: Messages) -> OperationGraph:
@@ -62,7 +62,7 @@ def pair(
 ) -> OperationGraph:
     """The first source sends to the first destination, the second to the second, and so on.
 
-    Raises ValueError when there are not as many of the ones as of the others.
+    Raises ValueError if there are not as many sources as destinations.
     """
     return _side_by_side(name, list(zip(sources, destinations, strict=True)), messages)
 
@@ -80,10 +80,10 @@ def all_to_all(name: str, hosts: Sequence[str], messages: Messages) -> Operation
 
 
 def permuted(hosts: Sequence[str], random: Random) -> Pairs:
-    """A permutation that leaves nobody in place, each as likely as any other.
+    """A random permutation that maps no host to itself; all such permutations are equally likely.
 
-    Drawn until nobody is left in place, 2.7 times on average. Raises ValueError for
-    a single host: it could only send to itself.
+    It draws until no host is mapped to itself, 2.7 times on average. Raises ValueError for a single
+    host, which could only send to itself.
     """
     if len(hosts) == 1:
         raise ValueError(f"{hosts[0]} has nobody to send to")
@@ -94,7 +94,7 @@ def permuted(hosts: Sequence[str], random: Random) -> Pairs:
 
 
 def each_to_each(hosts: Sequence[str]) -> Pairs:
-    """All ordered pairs. Every host begins with its next neighbour, not all with the same one."""
+    """All ordered pairs. Every host begins with the next host, so that not all begin with one."""
     return [
         (source, hosts[(place + distance) % len(hosts)])
         for place, source in enumerate(hosts)

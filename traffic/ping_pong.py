@@ -1,4 +1,4 @@
-"""Ping-pong: a message, and one back when it is there; then the next.
+"""Ping-pong: each message is answered by another before the next is sent.
 
 h1    ping 0 ┐       ┌ ping 1 ┐       ┌ ping 2
 h2           └ pong 0┘        └ pong 1┘              a pair has two flows, `<name>` and
@@ -16,7 +16,7 @@ from traffic.patterns import Messages, Pairs, flows
 
 
 def ping_pong(name: str, pairs: Pairs, messages: Messages) -> OperationGraph:
-    """Every pair on its own; a request lasts from a ping until its pong is there."""
+    """The pairs are independent. A request lasts from a ping until the delivery of its pong."""
     count = messages.count
     forth = flows(name, pairs, messages.verb, operations_each=count, priority=messages.priority)
     back = tuple(_answering(flow, count * len(pairs)) for flow in forth)

@@ -1,7 +1,7 @@
-"""What each flow is going to deliver, for whoever waits for a workload to end.
+"""An estimate of the bytes that each flow will deliver, for progress displays.
 
-That is known beforehand, unless an entry has a duration: then it does what it manages in
-that time. What it did in the part that is over tells how much that will be:
+The number is known before the run, unless an entry has a duration. For such an entry it is
+extrapolated from the bytes delivered so far:
 
     delivered    ├──── 3 MB ────┤
     duration     ├───── 3/5 ────┼─────────┤      5 MB, and never more than it was to do
@@ -16,7 +16,7 @@ from traffic.graph import Column, Flow, OperationGraph
 
 
 class ProgressEstimate:
-    """Of all flows that send something, in their order."""
+    """The estimate for all flows that send messages, in their order."""
 
     def __init__(self, graph: OperationGraph) -> None:
         self._graph = graph
@@ -44,7 +44,7 @@ def _rows(flow: Flow) -> slice:
 
 
 def _span_ns(graph: OperationGraph, traffic: str) -> tuple[int, int]:
-    """When an entry begins, and when nothing of it starts any more."""
+    """The time at which an entry begins, and the time after which none of its operations starts."""
     rows = [_rows(flow) for flow in graph.flows if flow.traffic == traffic]
     begin_ns = min(int(graph.not_before_ns[own].min()) for own in rows)
     return begin_ns, max(int(graph.not_after_ns[own].max()) for own in rows)

@@ -1,12 +1,11 @@
 """Patterns whose messages are drawn at random: a hot spot, and background load.
 
-Who a message goes to is drawn for each message, so a host's messages fall into as
-many flows as it has receivers:
+The receiver of each message is random, so a host has as many flows as it has receivers:
 
     hot spot      every host sends its messages one after another, some of them to
-                  the same host, the others to anybody else
-    background    every host sends at times of its own, whether earlier messages are
-                  over or not (open loop), to anybody, of sizes from a distribution
+                  the same host, the others to random hosts
+    background    every host sends at random times, whether earlier messages are
+                  over or not (open loop), to random hosts, with sizes from a distribution
 
     h1  ─┬──────┬─┬────────┬─▶ time      ┬ a message of h1; the gaps are exponential
          h4     h2 h4      h3             (a Poisson process)
@@ -49,8 +48,8 @@ def hot_spot(
 ) -> OperationGraph:
     """Every host but `hot` sends `messages.count` messages, a `share` of them (0 to 1) to `hot`.
 
-    Of a host's messages at most `messages.outstanding` are on their way at a time, whoever
-    gets them. Raises ValueError when there are not two hosts beside the hot one.
+    A host has at most `messages.outstanding` messages in flight, to all receivers together. Raises
+    ValueError if there are not two hosts besides the hot one.
     """
     cold = [host for host in hosts if host != hot]
     if len(cold) < 2:

@@ -12,8 +12,8 @@ connection of one pair of queue pairs, on which an I/O is
 A command is 64 bytes and a response 16 (NVM Express Base Specification, submission and
 completion queue entries). A write goes in its command's capsule when its data are no longer
 than the target allows (Linux' nvmet: 4 KiB unless told otherwise, drivers/nvme/target/rdma.c).
-A response may end the use of the initiator's key (SEND with invalidate). It is posted right
-behind the data, without waiting for their acknowledgement: the queue pair keeps the order.
+A response may invalidate the initiator's key (SEND with invalidate). It is posted directly after
+the data, without waiting for their acknowledgement: the queue pair keeps the order.
 
 A queue of depth d has d I/Os on their way: d chains, in each of which an I/O starts when the
 response to the one before it is there. With a duration none starts when that is over, so that
@@ -49,7 +49,7 @@ COMMAND_BYTES, RESPONSE_BYTES = 64, 16
 
 @dataclass(frozen=True)
 class Ios:
-    """What every queue does."""
+    """The I/Os of every queue."""
 
     count: int
     depth: int
@@ -65,7 +65,7 @@ class Ios:
     write_rate_bps: int | None = None
     """Of all I/Os of the drive together; None: no limit."""
     invalidates: bool = False
-    """Whether responses end the use of a key."""
+    """Whether responses invalidate the initiator's key."""
     start_ns: int = 0
     duration_ns: int | None = None
     """From the start on; no I/O starts later. None: as long as it takes."""
@@ -173,7 +173,7 @@ class _Part:
 
 
 def _busy_ps(block_bytes: int, rate_bps: int | None) -> int:
-    """How long a drive moves one block."""
+    """The time in which a drive transfers one block."""
     return round(8 * block_bytes * PS_PER_S / rate_bps) if rate_bps else 0
 
 
