@@ -85,15 +85,15 @@ static inline enum queue_verdict apply_disciplines(struct fabric_switch *sw,
 /* False when the frame must be dropped; the reason has been counted. */
 static bool is_taken(struct fabric_switch *sw, struct switch_port *out, struct frame *frame)
 {
-    uint64_t *reason = closed_by(out, frame);
-    if (reason) {
-        ++*reason;
-        return false;
-    }
     enum queue_verdict verdict;
-    do
+    do {
+        uint64_t *reason = closed_by(out, frame);
+        if (reason) {
+            ++*reason;
+            return false;
+        }
         verdict = apply_disciplines(sw, out, out->queue_of[frame->tc], frame);
-    while (verdict == QUEUE_MOVES);
+    } while (verdict == QUEUE_MOVES);
     return verdict == QUEUE_TAKES;
 }
 
