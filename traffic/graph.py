@@ -244,7 +244,7 @@ class OperationGraph:
         return np.concatenate([[0], np.cumsum(waiting)]), ids
 
     def check(self, hosts: Collection[str]) -> None:
-        """Raises ValueError when it cannot run: a host that is not there, or a cycle."""
+        """Raises ValueError if the graph cannot run: unknown hosts, or a cycle of operations."""
         for flow in self.flows:
             for host in (flow.src, flow.dst):
                 if host not in hosts:
@@ -257,7 +257,7 @@ class OperationGraph:
             raise ValueError(f"operations {names} wait for each other in a cycle; none could start")
 
     def _circular(self) -> Column:
-        """Operations in a cycle, or after one: what is left when all that can start is gone."""
+        """The operations in a cycle or after one, which can never start."""
         waits = np.bincount(self.later, minlength=len(self.size_bytes))
         first, dependents = self.dependents()
         wave = np.flatnonzero(waits == 0)
