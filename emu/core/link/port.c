@@ -45,13 +45,12 @@ void port_connect(struct port *port, struct port *far, uint64_t rate_bps, picose
 
 /* The delivery time of a frame at a far end that does not wait for the tail. */
 SELDOM static picoseconds early_delivery(const struct port *port, const struct frame *frame,
-                                         picoseconds start)
+                                         uint32_t wire, picoseconds start)
 {
     const struct line *line = &port->line;
-    uint32_t wire = wire_bytes(frame->kind, frame->length);
-    uint32_t header = port_framing(port)->header_bytes;
     if (line->delivery == DELIVER_START)
         return start;
+    uint32_t header = port_framing(port)->header_bytes;
     picoseconds head_at = start + line->delay + line_time(line, wire < header ? wire : header);
     return head_at < frame->tail_at ? head_at : frame->tail_at;
 }
@@ -64,7 +63,7 @@ static inline void line_send(struct port *port, struct frame *frame, uint32_t wi
     line->free_at = end;
     frame->tail_at = line->free_at + line->delay;
     frame->due_at =
-        line->delivery == DELIVER_TAIL ? frame->tail_at : early_delivery(port, frame, start);
+        line->delivery == DELIVER_TAIL ? frame->tail_at : early_delivery(port, frame, wire, start);
     port->gauges->tx_wire += wire;
     if (!line->in_flight_count++)
         timer_set(port->clock, &line->arrival, frame->due_at);

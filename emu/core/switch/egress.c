@@ -76,9 +76,11 @@ static inline enum queue_verdict apply_disciplines(struct fabric_switch *sw,
                                                    struct frame *frame)
 {
     enum queue_verdict verdict = QUEUE_TAKES;
-    for (int kind = 0; kind < QUEUE_DISCIPLINES && verdict == QUEUE_TAKES; kind++)
+    for (unsigned left = out->disciplines; left && verdict == QUEUE_TAKES; left &= left - 1) {
+        int kind = __builtin_ctz(left);
         if (out->disciplined[kind] & 1u << queue)
             verdict = queue_disciplines[kind]->join(sw, out, queue, frame);
+    }
     return verdict;
 }
 
@@ -134,11 +136,13 @@ static uint8_t next_queue(const struct fabric_switch *sw, struct switch_port *ou
     return arbiter_pick(&out->arbiter, &sw->config.arbiter, out->queue, sendable);
 }
 
-static inline void left(struct switch_port *out, uint8_t queue, struct frame *frame)
+static inline void left_queue(struct switch_port *out, uint8_t queue, struct frame *frame)
 {
-    for (int kind = 0; kind < QUEUE_DISCIPLINES; kind++)
-        if (out->disciplined[kind] & 1u << queue && queue_disciplines[kind]->leave)
+    for (unsigned left = out->disciplines; left; left &= left - 1) {
+        int kind = __builtin_ctz(left);
+        if (queue_disciplines[kind]->leave && out->disciplined[kind] & 1u << queue)
             queue_disciplines[kind]->leave(out, queue, frame);
+    }
 }
 
 struct frame *egress_pull(struct port *port, picoseconds now)
@@ -165,7 +169,7 @@ struct frame *egress_pull(struct port *port, picoseconds now)
         vlarb_sent(&port->vlarb, frame->length);
     if (out->hoq.life)
         hoq_moved(&out->hoq, queue);
-    left(out, queue, frame);
+    left_queue(out, queue, frame);
     return frame;
 }
 

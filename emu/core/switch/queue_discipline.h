@@ -21,6 +21,7 @@ enum queue_discipline_kind {
     QUEUE_FECN,
     QUEUE_DISCIPLINES,
 };
+static_assert(QUEUE_DISCIPLINES <= 8, "a port has one bit for each");
 
 enum queue_verdict {
     QUEUE_TAKES, /* the next discipline decides, or the frame joins */
@@ -43,5 +44,8 @@ extern const struct queue_discipline queue_tail_drop, queue_packet_limit, queue_
 
 /* Indexed by kind, in the order in which a frame passes them. */
 extern const struct queue_discipline *const queue_disciplines[QUEUE_DISCIPLINES];
+
+/* Set-up only: these queues of a port, one bit for each, have this discipline as well. */
+void queues_use(struct switch_port *out, enum queue_discipline_kind kind, uint16_t queues);
 
 #endif

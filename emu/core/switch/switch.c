@@ -102,8 +102,8 @@ static void port_setup(struct fabric_switch *sw, struct switch_port *own, uint32
     hoq_init(&own->hoq);
     own->port.number = (uint16_t)number;
     own->port.qos_map = &own->qos_map;
-    own->disciplined[QUEUE_TAIL_DROP] = sw->config.tail_drop;
-    own->disciplined[QUEUE_PACKET_LIMIT] = sw->config.packet_limit;
+    queues_use(own, QUEUE_TAIL_DROP, sw->config.tail_drop);
+    queues_use(own, QUEUE_PACKET_LIMIT, sw->config.packet_limit);
     for (uint8_t tc = 0; tc < CLASSES; tc++)
         own->queue_of[tc] = tc;
 }

@@ -75,7 +75,8 @@ struct switch_port {
     uint16_t waiting; /* one bit for each queue with a frame */
     /* One bit for each queue with the discipline. WRED: none if an external marker (eBPF) marks. */
     uint16_t disciplined[QUEUE_DISCIPLINES];
-    uint8_t dropping; /* one bit for each priority whose packets the watchdog drops */
+    uint8_t disciplines; /* one bit for each discipline that any queue has */
+    uint8_t dropping;    /* one bit for each priority whose packets the watchdog drops */
 
     ON_A_LINE struct frame_list
         pipeline;              /* frames from this port that wait for the end of the latency */

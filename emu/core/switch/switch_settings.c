@@ -35,7 +35,7 @@ void switch_set_wred(struct fabric_switch *sw, uint32_t number, uint8_t queue, u
 {
     struct switch_port *out = switch_port(sw, number);
     out->wred[queue] = (struct wred){kmin_bytes, kmax_bytes, pmax_2_32, seed, 1};
-    out->disciplined[QUEUE_WRED] |= (uint16_t)(1u << queue);
+    queues_use(out, QUEUE_WRED, (uint16_t)(1u << queue));
 }
 
 void switch_set_watchdog(struct fabric_switch *sw, uint8_t action, int64_t detection_ps,
@@ -132,7 +132,7 @@ void switch_set_fecn(struct fabric_switch *sw, uint32_t number, const uint32_t t
     memcpy(fecn->threshold, threshold, sizeof fecn->threshold);
     for (unsigned queue = 0; queue < CLASSES; queue++)
         if (threshold[queue])
-            switch_port(sw, number)->disciplined[QUEUE_FECN] |= (uint16_t)(1u << queue);
+            queues_use(switch_port(sw, number), QUEUE_FECN, (uint16_t)(1u << queue));
 }
 
 void switch_set_balanced_sls(struct fabric_switch *sw, uint16_t sls)
