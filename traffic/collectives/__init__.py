@@ -1,5 +1,5 @@
-"""Collectives: what all ranks of a job compute together, as graphs of operations.
+"""Collectives as graphs of operations.
 
-One algorithm a file, each a function from ranks and a part of their buffers to steps of a
-`Schedule`; `collective` puts one together, chunk by chunk.
+Each algorithm has a file: a function from ranks and a part of their buffers to the steps of a
+`Schedule`. `collective` assembles a collective from them, chunk by chunk.
 """

@@ -1,9 +1,9 @@
-"""Broadcast along a chain: the root sends to the next rank, this one to the one after it, ...
+"""Broadcast along a chain: the root sends to the next rank, which sends to the next, and so on.
 
     root ─▶ root + 1 ─▶ root + 2 ─▶ ...           n - 1 steps, the buffer once for each rank
 
-Cut into k chunks it is a pipeline: over d hops of rate B chunks of c bytes take
-(k + d - 1)·c/B, hardly more than the buffer once.
+With the buffer cut into k chunks, the chain is a pipeline. Over d hops of rate B, chunks of c
+bytes take (k + d - 1)·c/B, hardly longer than one transfer of the buffer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def broadcast(
     *,
     root: int = 0,
 ) -> Waits:
-    """Everybody ends up with a part of the root's buffer."""
+    """Gives every rank a part of the root's buffer."""
     order = np.roll(np.arange(len(ranks)), -root)
     got = np.full(len(ranks), NOBODY)
     for place, following in pairwise(order):

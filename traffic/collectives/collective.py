@@ -1,13 +1,14 @@
-"""A collective as a graph of operations: its kind, its algorithm, how it is cut and pipelined.
+"""A collective as a graph of operations: its kind, algorithm, chunks and channels.
 
     buffer       [                                                        ]
     chunks       [      ][      ][      ][      ][      ][      ][      ]      each on its own
     channels        1       2       1       2       1       2       1          queue pairs, NICs
 
-Chunks are pipelined as in NCCL: each goes through all steps of the algorithm by itself, so
-that a rank passes one on while the next one comes in. Without chunks, a message is as long
-as the algorithm makes it. Channels are sets of queue pairs on which chunks take turns. Each enters
-and leaves a server through another NIC (see `channels`), and a fabric may route them differently.
+Chunks are pipelined as in NCCL. Each goes through all steps of the algorithm by itself, so that a
+rank forwards one chunk while it receives the next. Without chunks, the algorithm decides the
+length of messages. Channels are sets of queue pairs; chunks are distributed over them in turn. Each
+channel enters and leaves a server through another NIC (see `channels`), and a fabric may route
+channels differently.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ _CUT_INTO = {"tree": 1, "double-tree": 2, "halving-doubling": 2, "chain": 1}
 
 @dataclass(frozen=True)
 class Cut:
-    """How a collective is cut."""
+    """How a collective is cut into messages."""
 
     chunk_bytes: int | None = None
-    """The longest message; None: whatever the algorithm makes it."""
+    """The longest message in bytes; None: the algorithm decides."""
     channels: int = 1
 
 
@@ -53,8 +54,8 @@ def collective(
     start_ns: int = 0,
     priority: int | None = None,
 ) -> OperationGraph:
-    """The operations of a job. `servers`: which ranks are the GPUs of one; each is alone unless
-    given.
+    """The operations of a job. `servers`: the ranks that share a server; by default each rank has
+    its own.
 
     Raises ValueError when the ranks do not suit the algorithm.
     """
@@ -72,7 +73,7 @@ def add_collective(
     servers: Servers | None = None,
     after: Waits = (),
 ) -> Waits:
-    """The same among other operations, between these numbers; what its ranks wait for then."""
+    """Adds a job to other operations, between these ones. Returns what its ranks wait for."""
     servers = servers or in_a_row(len(ranks), 1)
     check(job, servers)
     waits: list[Column] = []
@@ -96,8 +97,8 @@ def check(job: Job, servers: Servers) -> None:
 
 
 def channels_for(job: Job, servers: Servers) -> int:
-    """How many channels use all NICs: one for each NIC of a server, where a ring or a tree would
-    use one or two of them. A buffer too small to give each channel a float has fewer."""
+    """The number of channels that use all NICs: one for each NIC of a server, for algorithms that
+    use one or two NICs for each channel. A buffer with fewer floats has fewer channels."""
     if job.algorithm not in _BY_CHANNELS:
         return 1
     floats = job.size_bytes // FLOAT_BYTES // len(job.ranks)
@@ -105,7 +106,7 @@ def channels_for(job: Job, servers: Servers) -> int:
 
 
 def chunks_of(job: Job, cut: Cut, servers: Servers) -> int:
-    """Into how many chunks a job's buffer is cut: as many on each channel."""
+    """The number of chunks of a job's buffer: the same number on each channel."""
     if cut.chunk_bytes is None:
         return cut.channels
     pieces = _CUT_INTO.get(job.algorithm)
@@ -125,7 +126,7 @@ def _of_channels(job: Job, cut: Cut, servers: Servers) -> Iterator[tree.Chunks]:
 
 
 def _chunks(job: Job, cut: Cut, servers: Servers) -> Iterator[Callable[..., Waits]]:
-    """The job chunk by chunk, of algorithms that are no trees."""
+    """Adds the job chunk by chunk, for algorithms other than trees."""
     count = chunks_of(job, cut, servers)
     orders = [_order(job, servers, channel) for channel in range(cut.channels)]
     begun: list[list[Waits]] = [[] for _ in range(cut.channels)]
@@ -143,14 +144,14 @@ def _chunks(job: Job, cut: Cut, servers: Servers) -> Iterator[Callable[..., Wait
 
 
 def _order(job: Job, servers: Servers, channel: int) -> Column:
-    """The ranks in the order of a channel's ring, where the algorithm goes around one."""
+    """The ranks in the order of a channel's ring, for algorithms that use rings."""
     if job.algorithm in _BY_CHANNELS:
         return ring_of(servers, channel)
     return np.arange(len(job.ranks))
 
 
 def _in_order(order: Column, algorithm: Callable[..., Waits]) -> Callable[..., Waits]:
-    """An algorithm whose first rank is the first of `order`, and so on."""
+    """The algorithm with its ranks in the order `order`."""
 
     def ordered(schedule: Schedule, ranks: Column, after: Waits, channel: int) -> Waits:
         def own(_: int, waits: Waits) -> Waits:
@@ -170,7 +171,7 @@ def _across(whole: ring.Pieces, count: int) -> Iterator[ring.Pieces]:
 
 
 def _room(job: Job, whole: ring.Pieces, at: Column) -> dict[str, ring.Pieces]:
-    """All-to-all: behind what is sent, with as much for each sender as it has for us."""
+    """All-to-all: received pieces are placed behind the sent ones, one place for each sender."""
     if job.kind is not Kind.ALL_TO_ALL:
         return {}
     starts, sizes = whole
@@ -178,7 +179,7 @@ def _room(job: Job, whole: ring.Pieces, at: Column) -> dict[str, ring.Pieces]:
 
 
 def _whole(job: Job, servers: Servers, order: Column, begun: list[Waits]) -> Callable[..., Waits]:
-    """The algorithm, where it works on any part of the buffer."""
+    """The algorithm, if it works on any part of the buffer."""
     algorithms: dict[str, Callable[..., Waits]] = {
         "ring": ring.all_reduce,
         "halving-doubling": halving_doubling.all_reduce,
@@ -195,18 +196,18 @@ _TREES: dict[str, Callable[..., Waits]] = {
 AROUND = ("ring", "chain")
 """Algorithms that go around a ring of all ranks."""
 _BY_CHANNELS = (*AROUND, *_TREES)
-"""Algorithms that use one or two NICs of a server for each channel; others use all by one."""
+"""Algorithms whose channels use one or two NICs of a server. Others use all NICs."""
 _OF_PIECES: dict[Kind, Callable[..., Waits]] = {
     Kind.REDUCE_SCATTER: ring.reduce_scatter,
     Kind.ALL_GATHER: ring.all_gather,
     Kind.ALL_TO_ALL: exchange.all_to_all,
 }
-"""Kinds in which every rank has a piece of its own."""
+"""Kinds of collective in which every rank has its own piece."""
 
 
 @dataclass(frozen=True)
 class Amount:
-    """What a job makes, known before it is made."""
+    """The size of a job's graph, known before it is built."""
 
     flows: int
     messages: int
@@ -214,7 +215,7 @@ class Amount:
 
 
 def amount_of(job: Job, cut: Cut, servers: Servers) -> Amount:
-    """Every algorithm sends the same bytes, in its own number of messages."""
+    """All algorithms send the same bytes, in different numbers of messages."""
     n, both_ways = len(job.ranks), 2 if job.kind is Kind.ALL_REDUCE else 1
     flows, messages = _pairs_and_messages(job, servers)
     chunks = chunks_of(job, cut, servers)
@@ -222,7 +223,7 @@ def amount_of(job: Job, cut: Cut, servers: Servers) -> Amount:
 
 
 def _pairs_and_messages(job: Job, servers: Servers) -> tuple[int, int]:
-    """Of a chunk: pairs of ranks that send to each other, and messages."""
+    """For one chunk: the number of sending pairs of ranks, and the number of messages."""
     n, both_ways = len(job.ranks), 2 if job.kind is Kind.ALL_REDUCE else 1
     power = 1 << (n.bit_length() - 1)
     exchanges, folded = power * (power.bit_length() - 1), 2 * (n - power)

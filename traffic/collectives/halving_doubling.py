@@ -1,8 +1,8 @@
 """All-reduce by recursive halving and doubling (Rabenseifner; Thakur et al., IJHPCA'05).
 
-For a power of two. First everybody exchanges half of what it still cares for with a rank
-that is n/2 away, adds, and cares for the other half from then on; then a quarter with one
-n/4 away, and so on, until each has the sum of one piece. Then the same backwards, with
+For a power of two. First each rank exchanges half of the buffer with the rank at distance n/2,
+adds what it receives, and continues with its half; then a quarter with the rank at distance n/4,
+and so on, until each rank has the sum of one piece. Then the steps are repeated backwards, with
 sums:
 
     rank     0       1       2       3            4 pieces a to d; step 0: halves with 2 away
@@ -11,9 +11,9 @@ sums:
             a⇄b     b⇄a     c⇄d     d⇄c           now sums, and doubling
            ab⇄cd   ab⇄cd   cd⇄ab   cd⇄ab
 
-2·log2(n) steps, 2(n - 1)/n of the buffer for each rank. Of other numbers of ranks those
-beyond the largest power of two hand all they have to a neighbour first, and get the sum
-from it in the end: two more steps, and the buffer twice more.
+2·log2(n) steps; each rank sends 2(n - 1)/n of the buffer. With other numbers of ranks, the ranks
+beyond the largest power of two first send their whole buffer to a neighbour and receive the sum
+from it at the end: two more steps, and twice the buffer more.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from traffic.job import pieces_of
 def all_reduce(
     schedule: Schedule, ranks: Column, at: int, size_bytes: int, after: Waits = (), channel: int = 0
 ) -> Waits:
-    """Everybody ends up with the sum of a part of the buffer."""
+    """Gives every rank the sum of a part of the buffer."""
     power = 1 << (len(ranks).bit_length() - 1)
     even = 2 * np.arange(len(ranks) - power)
     odd = even + 1
@@ -36,7 +36,7 @@ def all_reduce(
     waits = [np.broadcast_to(wait, ranks.shape) for wait in after]
 
     def hand_over(src: Column, dst: Column, waits: Waits, **where: int) -> Column:
-        """The whole part, from some places to their neighbours; what each place gets."""
+        """Sends the whole part from some positions to their neighbours."""
         got = np.full(len(ranks), NOBODY)
         got[dst] = schedule.send(
             ranks[src],
@@ -67,7 +67,7 @@ def _power_of_two(
     got: list[Column] = []
     for distance, adds in [(d, True) for d in distances] + [(d, False) for d in distances[::-1]]:
         partner = place ^ distance
-        # Halving sends what the partner goes on with, doubling what we have got together.
+        # Halving sends the half that the partner continues with, doubling the half summed so far.
         block = (partner if adds else place) // distance * distance
         first, last = starts[block], ends[block + distance - 1]
         where = {"add" if adds else "put": first}

@@ -1,17 +1,16 @@
-"""All-reduce in two tiers: inside of servers, and between them rail by rail.
+"""All-reduce in two tiers: within servers, and between them rail by rail.
 
     server 1    h1 ═ h2 ═ h3 ═ h4      ═ scale-up: a reduce-scatter inside, so that
                 │    │    │    │         GPU i has the server's sum of piece i
     server 2    h5 ═ h6 ═ h7 ═ h8      │ scale-out: a ring all-reduce of piece i over the
                 rail 1, 2, 3, 4          i-th GPUs of all servers; then an all-gather inside
 
-Of g GPUs in each of N servers: (g - 1) + 2(N - 1) + (g - 1) steps; each NIC carries
-2(N - 1)/N of a piece, S/g, rather than of all: a g-th of what a flat ring sends.
+With g GPUs in each of N servers it takes (g - 1) + 2(N - 1) + (g - 1) steps. Each NIC carries
+2(N - 1)/N of a piece of S/g bytes: a g-th of what it carries in a flat ring.
 
-A rank begins with a chunk when the first phase of the chunk 8 before is over (NCCL has 8 slots for
-chunks, too). If it began with all at once, the first steps of all chunks would be in its send queue
-before the second step of any, and the NICs would have nothing to do until the end of the first
-phase.
+A rank starts a chunk when the first phase of the eighth chunk before it has ended; NCCL has 8
+slots for chunks, too. If it started all chunks at once, their first steps would all precede the
+second step of any in its send queue, and the NICs would be idle until the first phase has ended.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ def all_reduce(
     servers: Servers,
     begun: list[Waits],
 ) -> Waits:
-    """Everybody ends up with the sum. All servers have as many GPUs.
+    """Gives every rank the sum. All servers must have the same number of GPUs.
 
-    `begun`: of the chunks before on this channel, what ended their first phase; one is added.
+    `begun`: for earlier chunks of this channel, the ends of their first phases; one is added.
     """
     inside = np.array(servers)
     at_piece, sizes = pieces = pieces_of(at, size_bytes, inside.shape[1])

@@ -1,8 +1,8 @@
 """Around the ring: reduce-scatter, all-gather, and both as all-reduce (Patarasuk, Yuan, JPDC'09).
 
-The buffer is cut into as many pieces as there are ranks. In every step each rank sends one
-piece to its right neighbour, the one that it got in the step before; in a reduce-scatter
-with its own part added.
+The buffer is cut into one piece for each rank. In every step each rank sends to its right
+neighbour the piece that it received in the step before. In a reduce-scatter it first adds its own
+part.
 
             step 0    step 1    step 2    step 3         4 pieces a to d, steps 0 to 5
     rank 0    d         c         b         a ...
@@ -12,7 +12,7 @@ with its own part added.
             └── reduce-scatter ──┘└─ all-gather ─┘
 
 After n - 1 steps rank r has the sum of piece r (reduce-scatter), after n - 1 more
-everybody has them all (all-gather). A rank sends 2(n - 1) pieces, 2(n - 1)/n of the buffer,
+every rank has all sums (all-gather). A rank sends 2(n - 1) pieces, 2(n - 1)/n of the buffer,
 and step s of a rank starts when step s - 1 of its left neighbour has been delivered.
 """
 
@@ -25,20 +25,20 @@ from traffic.graph import Column
 from traffic.job import pieces_of
 
 Pieces = tuple[Column, Column]
-"""Offsets and sizes, one for each rank."""
+"""The offsets and sizes of the pieces, one for each rank."""
 
 
 def reduce_scatter(
     schedule: Schedule, ranks: Column, pieces: Pieces, after: Waits = (), channel: int = 0
 ) -> Waits:
-    """Of the n ranks the r-th ends up with the sum of the r-th piece; then what it waits for."""
+    """Gives the r-th rank the sum of the r-th piece. Returns what each rank waits for then."""
     return _around(schedule, ranks, pieces, 1, True, after, channel)
 
 
 def all_gather(
     schedule: Schedule, ranks: Column, pieces: Pieces, after: Waits = (), channel: int = 0
 ) -> Waits:
-    """The r-th rank has the r-th piece, and in the end everybody has all of them."""
+    """The r-th rank has the r-th piece at first; at the end every rank has all pieces."""
     return _around(schedule, ranks, pieces, 0, False, after, channel)
 
 
@@ -50,7 +50,7 @@ def all_reduce(
     after: Waits = (),
     channel: int = 0,
 ) -> Waits:
-    """Everybody ends up with the sum of a part of the buffer."""
+    """Gives every rank the sum of a part of the buffer."""
     pieces = pieces_of(at, size_bytes, len(ranks))
     reduced = reduce_scatter(schedule, ranks, pieces, after, channel)
     return all_gather(schedule, ranks, pieces, reduced, channel)
@@ -65,10 +65,10 @@ def _around(
     after: Waits,
     channel: int,
 ) -> Waits:
-    """n - 1 steps, which begin with the piece `first` places before a rank's own."""
+    """n - 1 steps. The first sends the piece `first` positions before the rank's own."""
     at, sizes = pieces
     place, right = np.arange(len(ranks)), np.roll(ranks, -1)
-    ready = after if adds else ()  # each step adds something of the rank's own
+    ready = after if adds else ()  # each step adds a part of the rank's own buffer
     waits: Waits = after
     got: Waits = ()
     for step in range(len(ranks) - 1):

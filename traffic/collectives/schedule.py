@@ -1,14 +1,14 @@
-"""A schedule: a collective as it is thought of, step by step over all ranks at once.
+"""A schedule: a collective step by step, for all ranks at once.
 
     ids = schedule.send(rank, right, size, take=at, add=at, after=[before])
 
-Every argument is an array with an entry for each rank that sends in this step (or one
-number for all of them). What comes back are the messages' numbers, which later steps
-wait for: `after` is a list of such arrays, NOBODY where there is nobody to wait for.
+Every argument is an array with an entry for each rank that sends in this step, or one number for
+all of them. `send` returns the numbers of the messages, for which later steps wait: `after` is a
+list of such arrays, with NOBODY where there is nothing to wait for.
 
-When all is said the schedule becomes a graph: messages sorted by flow, one for each pair
-of ranks and channel. A rank's flows are in the order in which the schedule first has them, as
-what may leave at the same time is posted in this order.
+The finished schedule becomes a graph: messages sorted by flow, and one flow for each pair of
+ranks and channel. A rank's flows are in the order in which the schedule first uses them, because
+messages that may leave at the same time are posted in this order.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from traffic.patterns import flow_names
 NOBODY = -1
 
 SLOTS = 8
-"""Chunks that a rank may be ahead of what comes after it (NCCL_STEPS)."""
+"""The most chunks that a rank may be ahead of the next one (NCCL_STEPS)."""
 
 Waits = Sequence[Column]
-"""Numbers of operations, each array aligned with the ranks that wait for them."""
+"""Numbers of operations; each array has an entry for each rank that waits."""
 
 
 class Schedule:
-    """Messages and work of ranks, which are numbers here.
+    """Messages and computation of ranks. Ranks are numbers here.
 
-    Without `buffers` all messages have places of their own at both ends, whatever they say.
+    Without `buffers`, every message has a place of its own at both ends, whatever its offsets are.
     """
 
     def __init__(self, *, buffers: bool = True) -> None:
@@ -54,17 +54,17 @@ class Schedule:
         after: Waits = (),
         channel: Column | int = 0,
     ) -> Column:
-        """A message from each of `src` to its `dst`; their numbers."""
+        """Adds a message from each of `src` to its `dst`. Returns their numbers."""
         where = [take, put, add] if self._buffers else [NOWHERE] * 3
         return self._add([src, dst, channel, size_bytes, *where, 0], after)
 
     def work(self, rank: Column | int, lasts_ns: Column | int, after: Waits = ()) -> Column:
-        """Work of each `rank`; their numbers."""
+        """Adds computation of each `rank`. Returns the numbers of the operations."""
         nowhere = (NOWHERE, NOWHERE, NOWHERE)
         return self._add([rank, rank, 0, 0, *nowhere, lasts_ns], after)
 
     def wait(self, later: Column, earlier: Column) -> None:
-        """Each message waits for one more, which may have been added after it."""
+        """Makes each message wait for one more operation, which may have been added later."""
         pairs = np.array([earlier, later])
         self._edges.append(pairs[:, pairs[0] != NOBODY])
 
@@ -79,7 +79,7 @@ class Schedule:
         return ids
 
     def work_alone_ns(self) -> int:
-        """How long all of it would take if messages took no time."""
+        """How long the schedule would take if messages took no time, in nanoseconds."""
         lasts = np.concatenate([rows[-1] for rows in self._rows]).tolist()
         over = list(lasts)
         earlier, later = np.concatenate(self._edges, axis=1)
@@ -97,7 +97,7 @@ class Schedule:
         jobs: tuple[Job, ...] = (),
         steps: tuple[Step, ...] = (),
     ) -> OperationGraph:
-        """All of it, between the hosts `ranks`, as the traffic entry `name`."""
+        """The graph of the schedule between the hosts `ranks`, as the traffic entry `name`."""
         rows = np.concatenate([np.empty((8, 0), np.int64), *self._rows], axis=1)
         src, dst, channel = rows[:3]
         keys = (channel * len(ranks) + src) * len(ranks) + dst
@@ -124,8 +124,9 @@ class Schedule:
 
 
 def in_groups(groups: Column, collective: Callable[[int, Waits], Waits], waits: Waits) -> Waits:
-    """The same in all groups of places (a row each), which together are all places; what all of
-    them wait for then. `collective` gets a group's number, and what its places wait for."""
+    """Adds a collective in each group of ranks (one row for each); the groups cover all ranks.
+    Returns what all ranks wait for then. `collective` gets the number of a group, and what its
+    ranks wait for."""
     done = [
         collective(number, [wait[group] for wait in waits]) for number, group in enumerate(groups)
     ]
@@ -136,10 +137,10 @@ def in_groups(groups: Column, collective: Callable[[int, Waits], Waits], waits: 
 
 
 def _by_flow(flow: Column, sender: Column) -> Column:
-    """Messages in order of sender, of a sender in that of flows, of a flow as they are listed.
+    """The messages in the order of senders, then flows, then their order in the schedule.
 
-    Flows are in the order of their first messages. Were it that of receivers, all ranks of an
-    all-to-all would begin with the same one.
+    Flows are in the order of their first messages. In the order of receivers, all ranks of an
+    all-to-all would begin with the same receiver.
     """
     _, first, place = np.unique(flow, return_index=True, return_inverse=True)
     order: Column = np.lexsort((first[place], sender))
@@ -147,7 +148,7 @@ def _by_flow(flow: Column, sender: Column) -> Column:
 
 
 def _flows(name: str, ranks: Sequence[str], keys: Column, priority: int | None) -> tuple[Flow, ...]:
-    """A flow for each run of equal keys; what goes from a rank to itself is work."""
+    """One flow for each run of equal keys. A message from a rank to itself is computation."""
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
     found, ends = keys[starts], [*starts[1:].tolist(), len(keys)]
     channels, pairs = np.divmod(found, len(ranks) ** 2)

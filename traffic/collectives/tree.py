@@ -1,7 +1,7 @@
 """All-reduce up and down a binary tree, or two of them (Sanders, Speck, Träff, ParCo'09).
 
-Sums go up to the root, and from there back to everybody: 2·ceil(log2 n) steps, few where
-messages are small. Positions 1 to n are numbered in order, so that odd ones are leaves:
+Sums go up to the root, and from there back to all ranks: 2·ceil(log2 n) steps, which is few and
+suits small messages. Positions 1 to n are numbered in order, so that odd ones are leaves:
 
               4                   parent of p, which ends in h zero bits: the h-th bit
           ╱       ╲               cleared, the next one set; while that is beyond n,
@@ -9,29 +9,30 @@ messages are small. Positions 1 to n are numbered in order, so that odd ones are
       ╱   ╲       ╱   ╲
     1       3   5       7
 
-A position is a server. Where a server has several GPUs, one of them has the position and the others
-hang below it in a chain, as in NCCL (see `channels`).
+A position is a server. If a server has several GPUs, one of them has the position, and the others
+form a chain below it, as in NCCL (see `channels`).
 
-An inner rank receives the buffer three times (twice up, once down), a leaf once. So one
-tree cannot use what leaves could send, and needs 3·S/B. With two trees, each for half of the
-buffer, the second numbered the other way round (n even) or shifted by one (n odd), leaves of the
-one are inner in the other, and everybody sends and receives the buffer twice at most: 2·S/B.
+An inner rank receives the buffer three times (twice up, once down), a leaf once. One tree
+therefore leaves the bandwidth of leaves unused and needs 3·S/B. Two trees carry half of the buffer
+each. The second is numbered in reverse (n even) or shifted by one (n odd), so that the leaves of
+one tree are inner ranks of the other. Every rank then sends and receives the buffer at most twice:
+2·S/B.
 
-Only chunks make a tree fast for large buffers: a level sends one while another level
-sends the next. On top comes the way of the first chunk up and down, 2·floor(log2 n) messages
-one after another.
+A tree is fast for large buffers only with chunks: one level sends a chunk while another level
+sends the next. The latency of the first chunk up and down is added: 2·floor(log2 n) messages one
+after another.
 
-A rank may have sent 8 chunks that its neighbour has not passed on yet, and no more: NCCL's
-connections have so many slots (NCCL_STEPS). Without this limit all leaves would send their whole
-buffers at once. The sums that come down would then wait behind them in the queues of inner ranks,
-and paused NICs (or those without credit) would hold back what goes to other ranks, too:
-head-of-line blocking. Of 8 ranks one tree would take 4.1·S/B, two trees 2.3·S/B. A slot is free
-again as soon as the neighbour's message is acknowledged. NCCL's receiver sends a message then,
-which takes no time here.
+A rank may have sent at most 8 chunks that its neighbour has not forwarded yet: NCCL's connections
+have so many slots (NCCL_STEPS). Without this limit all leaves would send their whole buffers at
+once. The sums on their way down would then wait behind these buffers in the queues of inner ranks,
+and NICs that are paused or lack credit would delay their traffic to other ranks as well:
+head-of-line blocking. With 8 ranks, one tree would take 4.1·S/B and two trees 2.3·S/B. A slot is
+free again as soon as the neighbour's message is acknowledged. NCCL's receiver sends a message at
+that time, which takes no time here.
 
-With chunks of 16 KB one tree takes 3.04·S/B and the way of the first chunk, on every fabric. If
-eight chunks of three neighbours are more than a port's buffer, some of the blocking comes back:
-with 64 KB 3.2·S/B under PFC and 3.5 with InfiniBand's credits; two trees take 2.04 at most.
+With chunks of 16 KB, one tree takes 3.04·S/B plus the latency of the first chunk, on every fabric.
+If eight chunks of three neighbours exceed a port's buffer, some of the blocking returns: with
+64 KB, 3.2·S/B under PFC and 3.5 with InfiniBand's credits; two trees take at most 2.04.
 """
 
 from __future__ import annotations
@@ -49,14 +50,14 @@ from traffic.job import pieces_of
 
 @dataclass(frozen=True)
 class Chunks:
-    """Parts of a buffer that one channel carries."""
+    """The parts of a buffer that one channel carries."""
 
     at: Column
     size_bytes: Column
     channel: int
 
     def halves(self) -> tuple[Chunks, Chunks]:
-        """The first half of each, and the second of each."""
+        """The first halves of the chunks, and the second halves."""
         cuts = [pieces_of(*part, 2) for part in zip(self.at, self.size_bytes, strict=True)]
         at, sizes = np.array(cuts).reshape(-1, 2, 2).transpose(1, 2, 0)
         return replace(self, at=at[0], size_bytes=sizes[0]), replace(
@@ -67,7 +68,7 @@ class Chunks:
 def all_reduce(
     schedule: Schedule, ranks: Column, chunks: Chunks, servers: Servers, after: Waits = ()
 ) -> Waits:
-    """Everybody ends up with the sum of a channel's chunks, by one tree."""
+    """Gives every rank the sum of a channel's chunks, by one tree."""
     (parents,) = trees_of("tree", servers, chunks.channel)
     return _Tree(schedule, ranks, parents, chunks).play(after)
 
@@ -75,7 +76,7 @@ def all_reduce(
 def double_all_reduce(
     schedule: Schedule, ranks: Column, chunks: Chunks, servers: Servers, after: Waits = ()
 ) -> Waits:
-    """The same by two trees, each for half of every chunk. Each has queue pairs of its own."""
+    """The same by two trees, each for half of every chunk and with its own queue pairs."""
     trees = trees_of("double-tree", servers, chunks.channel)
     done: list[Column] = []
     for number, (half, parents) in enumerate(zip(chunks.halves(), trees, strict=True)):
@@ -85,7 +86,7 @@ def double_all_reduce(
 
 
 def trees_of(algorithm: str, servers: Servers, channel: int) -> list[Column]:
-    """The trees of a channel: for each rank its parent, NOBODY for the root."""
+    """The trees of a channel: the parent of each rank, NOBODY for the root."""
     between = [parents_of(len(servers))]
     if algorithm == "double-tree":
         order = second_tree(len(servers))
@@ -96,12 +97,12 @@ def trees_of(algorithm: str, servers: Servers, channel: int) -> list[Column]:
 
 
 def parents_of(count: int) -> Column:
-    """For each place 0 to count - 1 the place of its parent; NOBODY for the root."""
+    """The parent of each position 0 to count - 1; NOBODY for the root."""
     return np.array([_parent(position, count) - 1 for position in range(1, count + 1)])
 
 
 def _parent(position: int, count: int) -> int:
-    """0 for the root."""
+    """The parent of a position that is numbered from 1; 0 for the root."""
     bit = position & -position
     while 2 * bit <= count:
         above = (position & ~bit) | 2 * bit
@@ -112,13 +113,13 @@ def _parent(position: int, count: int) -> int:
 
 
 def second_tree(count: int) -> Column:
-    """Which rank has each place in the second tree."""
+    """The rank of each position in the second tree."""
     places = np.arange(count)
     return places[::-1] if count % 2 == 0 else np.roll(places, -1)
 
 
 def levels_of(parents: Column) -> list[Column]:
-    """Places by their distance from the root, farthest first."""
+    """The positions by their distance from the root, farthest first."""
     levels = [np.flatnonzero(parents == NOBODY)]
     while len(levels[-1]):
         levels.append(np.flatnonzero(np.isin(parents, levels[-1])))
@@ -126,7 +127,7 @@ def levels_of(parents: Column) -> list[Column]:
 
 
 def children_of(parents: Column) -> Column:
-    """A row for each place: its children, then NOBODY."""
+    """The children of each position, one row for each, filled up with NOBODY."""
     below: list[list[int]] = [[] for _ in parents]
     for place, parent in enumerate(parents.tolist()):
         if parent != NOBODY:
@@ -139,8 +140,8 @@ def children_of(parents: Column) -> Column:
 class _Tree:
     """A channel's chunks, and the tree that they go up and down.
 
-    What a place sends or gets is a table with a row for each chunk and a column for each place,
-    and one more of NOBODY, so that column NOBODY is nobody's.
+    Messages are in tables with a row for each chunk and a column for each position. One more column
+    is filled with NOBODY, so that the index NOBODY is valid.
     """
 
     schedule: Schedule
@@ -149,7 +150,7 @@ class _Tree:
     chunks: Chunks
 
     def play(self, after: Waits) -> Waits:
-        """All chunks up and down; what each place waits for in the end."""
+        """Sends all chunks up and down. Returns what each position waits for at the end."""
         children = children_of(self.parents)
         first = [np.append(np.broadcast_to(wait, self.ranks.shape), NOBODY) for wait in after]
         up, down = self._table(), self._table()
@@ -178,7 +179,7 @@ class _Tree:
         return [np.where(is_root, table[:, [child]], NOBODY) for child in below]
 
     def _limit(self, up: Column, down: Column, children: Column) -> None:
-        """A chunk waits until the neighbour has passed on the one that had its slot before."""
+        """Makes a chunk wait until the neighbour has forwarded the previous chunk of its slot."""
         sends = np.flatnonzero(self.parents != NOBODY)
         for passed in (up, *self._at_root(down, children)):
             self._reuse(up[:, sends], passed[:, self.parents[sends]])
@@ -189,7 +190,7 @@ class _Tree:
         self.schedule.wait(sent[SLOTS:].ravel(), passed[:-SLOTS].ravel())
 
     def _send(self, src: Column, dst: Column, waits: Waits, *, adds: bool) -> Column:
-        """All chunks from places to places, each when what it waits for is there."""
+        """Sends all chunks, each when the messages that it needs have arrived."""
         chunks, shape = self.chunks, (len(self.chunks.at), len(src))
         at = np.repeat(chunks.at, len(src))
         return self.schedule.send(

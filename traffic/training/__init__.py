@@ -1,1 +1,1 @@
-"""Training a transformer: what its GPUs compute, and what they send each other for it."""
+"""Training of a transformer: the computation of its GPUs, and their communication."""

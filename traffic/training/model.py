@@ -1,8 +1,8 @@
-"""Arithmetic of a transformer that is trained on many GPUs: how much is computed, how much is sent.
+"""Arithmetic of a transformer trained on many GPUs: floating-point operations and bytes sent.
 
-b sequences of s tokens in a micro-batch, h hidden, e bytes an element; t GPUs share a layer
-(tensor-parallel), p stages of layers follow each other (pipeline), d replicas have other
-sequences (data-parallel); m micro-batches a step.
+A micro-batch has b sequences of s tokens; h is the hidden size, and an element has e bytes. t GPUs
+share a layer (tensor-parallel), p stages of layers follow each other (pipeline), and d replicas
+work on different sequences (data-parallel). A step has m micro-batches.
 
     what                            for each                            bytes
     activations A                   micro-batch, between layers         b·s·h·e
@@ -13,13 +13,13 @@ sequences (data-parallel); m micro-batches a step.
     expert: to k experts and back   layer, micro-batch: 2 forward,      k·A/t for each GPU
                                     2 backward
 
-With experts, these stand in for the 8·h² of the layer's second half; a replica has some of
-them, so that their gradients need no all-reduce, and their tokens are sent instead.
+Experts replace the 8·h² parameters of the layer's second half. Each replica holds some of them, so
+that their gradients need no all-reduce; tokens are sent to them instead.
 
-Forward, a layer takes 8·b·s·h² + 4·b·s²·h operations for attention and 16·b·s·h² for the rest
-(k times that with experts); backward twice as many. Sources: Narayanan et al., "Efficient
-Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC'21, sections 2 and 3.2
-and its appendix; Shoeybi et al., "Megatron-LM" (2019), section 3.
+The forward pass of a layer takes 8·b·s·h² + 4·b·s²·h operations for attention and 16·b·s·h² for the
+rest (k times as many with experts); the backward pass takes twice as many. Sources: Narayanan et
+al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC'21,
+sections 2 and 3.2 and its appendix; Shoeybi et al., "Megatron-LM" (2019), section 3.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 FORWARD, BACKWARD = 1, 2
-"""How many times the operations of a forward pass each takes."""
+"""The operations of each pass, in multiples of the forward pass."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """A transformer, and how much of it a step works on."""
+    """A transformer, and the size of a training step."""
 
     layers: int
     hidden: int
@@ -41,7 +41,7 @@ class Model:
     micro_batches: int = 1
     element_bytes: int = 2
     top_k: int = 0
-    """Experts that a token is sent to; 0: the model has none."""
+    """The number of experts that a token is sent to; 0: the model has none."""
 
     @property
     def activation_bytes(self) -> int:
@@ -49,24 +49,24 @@ class Model:
 
     @property
     def attention_operations(self) -> int:
-        """Floating-point operations of a layer's first half, forward, of a micro-batch."""
+        """Floating-point operations of a layer's first half, forward, for a micro-batch."""
         tokens = self.micro_batch * self.sequence
         return 8 * tokens * self.hidden**2 + 4 * tokens * self.sequence * self.hidden
 
     @property
     def rest_operations(self) -> int:
-        """Of its second half."""
+        """The same for the second half."""
         return 16 * self.micro_batch * self.sequence * self.hidden**2 * max(1, self.top_k)
 
     @property
     def shared_parameters(self) -> int:
-        """Of a layer, those whose gradients replicas sum up."""
+        """The parameters of a layer whose gradients the replicas sum up."""
         return (4 if self.top_k else 12) * self.hidden**2
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which GPU has which part: tensor-parallel ones are neighbours, stages are far apart.
+    """The GPU of each part: tensor-parallel GPUs are neighbours, stages are far apart.
 
     rank = (stage · data + replica) · tensor + shard
     """
@@ -82,7 +82,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Volumes:
-    """Bytes that all GPUs together send in a step, by what for."""
+    """The bytes that all GPUs together send in a step, by purpose."""
 
     tensor: int
     pipeline: int
@@ -99,17 +99,17 @@ class Volumes:
 
 
 def gradient_bytes(model: Model, layout: Layout) -> int:
-    """Of a layer's gradients, at each GPU."""
+    """The bytes of a layer's gradients at each GPU."""
     return model.shared_parameters * model.element_bytes // layout.tensor
 
 
 def expert_bytes(model: Model, layout: Layout) -> int:
-    """What each GPU has for experts, all replicas' together, in a layer and micro-batch."""
+    """The bytes that each GPU has for the experts of all replicas, in a layer and micro-batch."""
     return model.top_k * model.activation_bytes // layout.tensor
 
 
 def volumes_of(model: Model, layout: Layout) -> Volumes:
-    """As in the table on top. An all-reduce of S bytes over n GPUs sends 2(n - 1)·S, an
+    """The sums of the table above. An all-reduce of S bytes over n GPUs sends 2(n - 1)·S, an
     all-to-all (n - 1)·S."""
     t, p, d = layout.tensor, layout.pipeline, layout.data
     passes = model.layers * model.micro_batches

@@ -7,10 +7,11 @@ and one forward in turns, then the rest backward.
     stage 1   F1 F2       B1 F3 B2 F4 B3    B4           2 stages, 4 micro-batches
     stage 2      F1 B1 F2 B2 F3 B3 F4 B4
 
-Within a layer everything waits for everything: first half, all-reduce among the
+Within a layer, each part waits for the one before: first half, all-reduce among the
 tensor-parallel GPUs, second half, all-reduce (or, with experts, out to the experts before it
-and back after it). Only gradients are summed up aside: a layer's all-reduce among replicas
-begins when the last micro-batch has gone back through it, while the layer before computes.
+and back after it). Only gradients are summed up in parallel: a layer's all-reduce among
+replicas begins after the last micro-batch's backward pass through it, while the previous layer
+computes.
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ from traffic.training.model import (
 
 @dataclass
 class _Stage:
-    """A stage of the pipeline while it is built: all its GPUs at once, replica by replica."""
+    """A stage of the pipeline during construction: all its GPUs, replica by replica."""
 
     ranks: Column
     todo: Iterator[tuple[str, int]]
-    """`F` or `B`, and the micro-batch."""
+    """`F` or `B` (forward, backward), and the micro-batch."""
     ready: Waits = ()
-    """What its GPUs wait for before they compute on."""
+    """The operations that its GPUs wait for before they continue."""
     sent: dict[tuple[str, int], Column] = field(default_factory=dict)
-    """Activations and gradients that come in from a neighbour."""
+    """Activations and gradients received from a neighbour."""
 
 
 class StepBuilder:
-    """Puts a step together in an order in which everything comes after what it waits for."""
+    """Builds a step in an order in which every operation follows those it waits for."""
 
     def __init__(self, model: Model, layout: Layout, operations_per_ns: float) -> None:
-        """`operations_per_ns`: floating-point operations that a GPU does in a nanosecond."""
+        """`operations_per_ns`: floating-point operations of a GPU in a nanosecond."""
         self.schedule = Schedule(buffers=False)
         self._model, self._layout, self._speed = model, layout, operations_per_ns
         here = np.arange(layout.ranks).reshape(layout.pipeline, -1)
@@ -63,7 +64,7 @@ class StepBuilder:
         self._shards, self._replicas = places, places.T
 
     def build(self) -> Schedule:
-        """Every stage goes on until it waits for a neighbour, round and round."""
+        """Advances every stage until it waits for a neighbour, again and again."""
         waiting = [next(stage.todo, None) for stage in self._stages]
         while any(waiting):
             for number, stage in enumerate(self._stages):
@@ -77,7 +78,7 @@ class StepBuilder:
         return first or (way, batch) in self._stages[number].sent
 
     def _pass(self, number: int, way: str, batch: int) -> None:
-        """A micro-batch through the layers of a stage, and on to the neighbour."""
+        """Takes a micro-batch through the layers of a stage and sends it to the neighbour."""
         stage, model = self._stages[number], self._model
         if (way, batch) in stage.sent:
             stage.ready = [*stage.ready, stage.sent.pop((way, batch))]
@@ -137,7 +138,7 @@ class StepBuilder:
 
 
 def _one_f_one_b(stage: int, stages: int, batches: int) -> Iterator[tuple[str, int]]:
-    """What a stage does, in order: `F` or `B`, and the micro-batch."""
+    """The passes of a stage in order: `F` or `B`, and the micro-batch."""
     ahead = min(stages - stage - 1, batches)
     yield from (("F", batch) for batch in range(ahead))
     for batch in range(batches - ahead):

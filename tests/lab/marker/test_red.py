@@ -136,7 +136,7 @@ def test_an_error_names_the_missing_red_module() -> None:
     (probe,) = (probe for probe in PROBES if probe.name == "kernel RED")
     if not probe.try_it():
         pytest.skip("this kernel has it")
-    with pytest.raises(HostError, match=r"a qdisc of sch_(red|tbf).* set switches\.ecn\.marker to"):
+    with pytest.raises(HostError, match=r"qdisc sch_(red|tbf).* set switches\.ecn\.marker to"):
         require("kernel RED")
 
 
