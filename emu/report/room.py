@@ -65,7 +65,7 @@ def held_ns(run: RunFacts, flow: FlowRecord, port: Port) -> float:
 def rate_bps(run: RunFacts, flow: FlowRecord) -> float:
     """The rate at which a flow delivered, from its start to its end or to the end of the run."""
     series = run.recording.series
-    if flow.completed or flow.name not in run.sampled_flows or not len(series.time_ns):
+    if flow.completed or flow.name not in run.sampled_flows:
         return flow.goodput_bps
     delivered = int(series.flow_bytes[-1, run.sampled_flows[flow.name]])
     return delivered * 8e9 / max(end_ns(run) - flow.start_ns, 1)
