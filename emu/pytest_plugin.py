@@ -1,40 +1,39 @@
-"""Fabrics as fixtures: `pytest` runs tests of lossless fabrics as it runs any others.
+"""Fabrics as pytest fixtures.
 
     @pytest.mark.fabric("incast.emu.yml", switches={"ecn": "off"})
     def test_incast_is_lossless(fabric):
         expect(fabric.run()).lossless(priority=3)
 
 Fixtures
-    fabric          an `emu.testing.Fabric` of the marker's spec, which lies beside the test; the
-                    marker's other arguments change keys of it
-    lab             an `emu.rdma.Lab` of it, up: a fabric for verbs of your own
-    manual_clock    an `emu.runtime.virtual.VirtualFabric` of it, whose time the test moves; see
-                    `emu.testing.eventually`
+    fabric          an `emu.testing.Fabric` of the marker's spec, a file beside the test; the
+                    marker's other arguments change keys of the spec
+    lab             a running `emu.rdma.Lab` of the spec, for programs that use verbs
+    manual_clock    an `emu.runtime.virtual.VirtualFabric` of the spec, whose time the test
+                    advances; see `emu.testing.eventually`
     golden          compares text with a file in the folder `golden` beside the test
     emu_artifacts   the test's own folder
     emu_spec        the spec's path; override it to choose the file yourself
-    emu_slowdown    of the real clock, or None; override it to choose that
+    emu_slowdown    the slowdown of the real clock, or None; override it to choose one
 
 Markers
-    fabric(path, clock=..., **changes)   the spec; `clock` for a test that wants only one
+    fabric(path, clock=..., **changes)   the spec; `clock` for a test that runs on one clock only
     needs(name, ...)                     what the machine must have, as `emu check` names it
-    root                                 the test must be root
-    slow, timing                         to choose tests by (`-m "not slow"`): they take long, or
-                                         measure time and want the machine for themselves
+    root                                 the test must run as root
+    slow, timing                         for selection (`-m "not slow"`): the test takes long, or
+                                         measures time and needs an idle machine
 
 Options
-    --emu-clock=virtual|real|both   which clocks tests run on; virtual unless given
-    --emu-slowdown=N                of the real clock, whatever the specs say
-    --emu-seed=N                    of everything random, whatever the specs say
-    --emu-artifacts=DIR             folders of failed tests go there
-    --emu-keep                      a failed test's fabric is brought up, to be looked at
-    --update-golden                 golden files are written, not compared
+    --emu-clock=virtual|real|both   the clocks that tests run on; default: virtual
+    --emu-slowdown=N                the slowdown of the real clock, instead of the specs'
+    --emu-seed=N                    the seed of everything random, instead of the specs'
+    --emu-artifacts=DIR             the folder for the folders of failed tests
+    --emu-keep                      start the fabric of a failed test as a lab, for inspection
+    --update-golden                 write golden files instead of comparing
 
-A test that fails leaves captures, summary, samples and a page with plots in its folder,
-and its report begins with the verdict and has what happened last. What a machine lacks is a
-skip that names it; with EMU_REQUIRE=all in the environment, a failure. A run that the
-machine could not keep up with is an expected failure, "inconclusive": it shows nothing,
-either way.
+A failed test leaves captures, summary, samples and a page with plots in its folder. Its report
+begins with the verdict and shows the last events. If the machine lacks something, the test is
+skipped with its name, or fails if EMU_REQUIRE=all is in the environment. A run that the machine
+could not keep up with is an expected failure, "inconclusive", because it shows nothing.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "needs(*names): skips where the machine lacks one of these",
         "root: skips where the tests are not root",
         "slow: takes more than a few seconds",
-        "timing: measures time, so it wants the machine for itself",
+        "timing: measures time, so it needs an idle machine",
     ):
         config.addinivalue_line("markers", line)
 
@@ -104,7 +103,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def _version(*command: str) -> str:
-    """The first that looks like one in what a program says of itself."""
+    """The first version number in a program's output."""
     try:
         said = subprocess.run(command, capture_output=True, text=True, timeout=5).stdout
     except (OSError, subprocess.TimeoutExpired):
@@ -114,7 +113,7 @@ def _version(*command: str) -> str:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs tests that have a fabric on each clock that is asked for."""
+    """Runs tests with a fabric on each selected clock."""
     if "emu_clock" not in metafunc.fixturenames:
         return
     marker = metafunc.definition.get_closest_marker("fabric")
@@ -144,8 +143,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Why a test failed and what its runs came to is told before anything else, and all of
-    them are written down."""
+    """Begins the report of a test with the reason of the failure and the results of its runs, and
+    writes the runs to files."""
     report = yield
     runs = item.stash.get(_RUNS, [])
     if report.failed and report.when == "call" and runs and call.excinfo:
@@ -159,7 +158,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture
 def emu_artifacts(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """The test's own folder; captures are written there."""
+    """The test's own folder. Captures are written there."""
     chosen = request.config.getoption("--emu-artifacts")
     if chosen is None:
         return tmp_path
@@ -183,7 +182,7 @@ def emu_spec(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def emu_slowdown(request: pytest.FixtureRequest) -> float | None:
-    """How much slower than real the real clock is; None: as the spec says."""
+    """The slowdown of the real clock; None: the spec decides."""
     slowdown: float | None = request.config.getoption("--emu-slowdown")
     return slowdown
 
@@ -215,7 +214,7 @@ def lab(
     emu_slowdown: float | None,
     emu_artifacts: Path,
 ) -> Iterator[Lab]:
-    """The same fabric, up, without its traffic: `lab.host("h1").rdma` has verbs."""
+    """A lab of the same fabric, without its traffic. `lab.host("h1").rdma` offers verbs."""
     from emu.rdma import Lab
 
     spec = _fabric_of(request, emu_spec, emu_clock, emu_slowdown, emu_artifacts).spec
@@ -227,14 +226,14 @@ def lab(
 def manual_clock(
     request: pytest.FixtureRequest, emu_spec: Path, emu_artifacts: Path
 ) -> Iterator[VirtualFabric]:
-    """The same fabric on the virtual clock, its traffic begun; time stands until it is moved."""
+    """The same fabric on the virtual clock, with traffic. Only the test advances its time."""
     with _fabric_of(request, emu_spec, "virtual", None, emu_artifacts).stepped() as fabric:
         yield fabric
 
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """`golden(name, text)`: the text equals the file of that name in `golden/` beside the test.
+    """`golden(name, text)` compares the text with the file of that name in `golden/`.
 
     With `--update-golden` the file is written instead; review the difference like code.
     """
@@ -262,7 +261,7 @@ def _fabric_of(
     out: Path,
     on_run: Callable[[Run], None] = lambda run: None,
 ) -> Fabric:
-    """The spec as the marker, and then the command line, change it."""
+    """The spec with the changes of the marker, then those of the command line."""
     from emu.testing import Fabric
 
     marker = request.node.get_closest_marker("fabric")
@@ -278,7 +277,7 @@ def _fabric_of(
 
 
 def _reason(failure: BaseException) -> str:
-    """In one line: of a check what was expected and measured, of an assertion what it was."""
+    """One line: the expected and measured values of a check, or the text of an assertion."""
     from emu.errors import CheckFailed
 
     first = next(iter(str(failure).splitlines()), "")
@@ -290,7 +289,7 @@ def _reason(failure: BaseException) -> str:
 
 
 def _told_of(run: Run) -> list[tuple[str, str]]:
-    """The report's sections: the whole of it, then what happened last, if that is a result."""
+    """The sections of a run's report: the whole report, then the last events if it is a result."""
     name = run.facts.name
     sections = [(f"fabric: {name}", f"{run}\n{_written(run)}")]
     if run.conclusive:
@@ -306,7 +305,7 @@ def _came_to(run: Run) -> str:
 
 
 def _written(run: Run) -> str:
-    """Writes it down; where to."""
+    """Writes the run to files. Returns a text that says where."""
     from emu.errors import EmuError
 
     try:
@@ -317,19 +316,19 @@ def _written(run: Run) -> str:
 
 
 def _tell_first(report: pytest.TestReport, lines: list[str]) -> None:
-    """What pytest shows of the failure begins with these lines. It stays what it was otherwise:
-    summaries, JUnit XML and pytest-xdist read the reason and the place from it."""
+    """Puts these lines before pytest's report of the failure. The report keeps its type, from which
+    summaries, JUnit XML and pytest-xdist read the reason and the place."""
     shown = report.longrepr
-    told = "".join(f"{line}\n" for line in lines)
+    text = "".join(f"{line}\n" for line in lines)
     if not isinstance(shown, ExceptionRepr):
-        report.longrepr = f"{told}{shown}"
+        report.longrepr = f"{text}{shown}"
         return
     traceback = shown.chain[0][0] if isinstance(shown, ExceptionChainRepr) else shown.reprtraceback
-    traceback.reprentries = [ReprEntryNative([told]), *traceback.reprentries]
+    traceback.reprentries = [ReprEntryNative([text]), *traceback.reprentries]
 
 
 def _kept(run: Run, test: str) -> str:
-    """Brings the run's fabric up, as the test had changed it; what to do with it."""
+    """Starts a lab of the run's fabric, with the test's changes. Returns how to use it."""
     from emu.errors import EmuError
 
     name = re.sub(r"[^\w.-]+", "-", test.rpartition("::")[2]).strip("-")[:64]
@@ -345,9 +344,9 @@ def _kept(run: Run, test: str) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What tests were skipped for, each once, with how many."""
+    """The reasons for skips, each once, with the number of tests."""
     skipped = (report.longrepr for report in terminalreporter.getreports("skipped"))
-    reasons = (told[2].removeprefix("Skipped: ") for told in skipped if isinstance(told, tuple))
+    reasons = (entry[2].removeprefix("Skipped: ") for entry in skipped if isinstance(entry, tuple))
     needed = Counter(reason for reason in reasons if reason.startswith("needs "))
     if needed:
         terminalreporter.section("what tests were skipped for")
@@ -371,7 +370,7 @@ def _need(*names: str) -> None:
 
 
 def _need_clock(item: pytest.Item) -> None:
-    """Tests for one clock alone are not among those for the others."""
+    """Skips a test for one clock when that clock is not selected."""
     of_one_case = getattr(item, "callspec", None)
     clock = of_one_case and of_one_case.params.get("emu_clock")
     if clock and clock not in _asked_for(item.config):
@@ -383,14 +382,14 @@ def _inconclusive(reasons: tuple[str, ...]) -> None:
 
 
 def _end(why: str, otherwise: Callable[[str], object]) -> None:
-    """Ends the test, which shows nothing: that is a failure where everything is required."""
+    """Ends the test as inconclusive: an expected failure, or a failure if EMU_REQUIRE=all."""
     if os.environ.get("EMU_REQUIRE") == "all":
         pytest.fail(why, pytrace=False)
     otherwise(why)
 
 
 def _slowdown(text: str) -> float:
-    """As a spec may have it."""
+    """A slowdown as a spec may give it."""
     from emu.spec.quantities import as_slowdown
 
     try:

@@ -1,4 +1,4 @@
-"""Fabrics in tests of your own: run a spec, look at what happened, say what you expect.
+"""Fabrics in your own tests: run a spec, inspect the results, check expectations.
 
     fabric = Fabric(Path("topologies/incast.emu.yml"), clock="virtual", out=Path("out"))
     run = fabric.run(traffic=[incast(to="h1", size="256KB")])
@@ -6,13 +6,13 @@
     assert run.delta("leaf1:h2", "tx_prio3_pause") > 0
     expect(run).lossless(priority=3)
 
-What is drawn by lot is held against chance, what is measured against a tolerance:
+Random counts are compared with their distribution, measured values with a tolerance:
 
     assert binomial(marked, sent, 0.2)
     assert run.flow["victim"].goodput_bps == within(50e9, rel=0.05)
 
-`emu.pytest_plugin` makes a fixture of it. A test says nothing about clocks: the same
-test runs on the virtual one, in this process, and on the real one, in a lab.
+`emu.pytest_plugin` provides fixtures. A test does not depend on the clock: the same test runs on
+the virtual clock, in this process, and on the real clock, in a lab.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Entry = dict[str, Any]
-"""One entry of a spec's `traffic:`."""
+"""An entry of a spec's `traffic:`."""
 
 _OTHERS = "all others"
-"""Senders of an incast that are not named."""
+"""The senders of an incast that names none."""
 _OF_SWITCHES = {field.alias or name for name, field in SwitchSpec.model_fields.items()} - set(
     Spec.model_fields
 )
-"""Keys that mean all switches where they stand alone."""
+"""Keys that apply to all switches when they are given without `switches`."""
 
 
 class Fabric:
-    """A spec, to be run as often as you like: each run is a fabric of its own."""
+    """A spec that can be run any number of times. Each run is a new fabric."""
 
     def __init__(
         self,
@@ -73,9 +73,9 @@ class Fabric:
         changes: Mapping[str, Any] | None = None,
         on_run: Callable[[Run], None] = lambda run: None,
     ) -> None:
-        """`changes` to the spec's keys, as a variant's; `on_run` sees every run.
+        """`changes`: keys of the spec, as in a variant. `on_run` is called with every run.
 
-        Raises SpecError with all that is wrong, UsageError for a clock that does not exist.
+        Raises SpecError with all mistakes of the spec, UsageError for an unknown clock.
         """
         self._runner = runner_on(clock)
         self._source = f"changes to {path.name}"
@@ -87,12 +87,12 @@ class Fabric:
         self._runs = 0
 
     def run(self, **changes: Any) -> Run:
-        """One run, with these keys of the spec changed: `traffic=[...]`, `seed=3`.
+        """Runs the spec with these keys changed: `traffic=[...]`, `seed=3`.
 
-        A single entry needs no list around it, keys of all switches no `switches` (`ecn=...`),
-        `duration` is another name of `time_limit`, and a dotted key changes one key as `--set`
-        does: `**{"switches.ecn.kmin": "50KB"}`. Other traffic leaves the spec's own
-        checks behind, which speak of that.
+        A single entry needs no list, and keys of all switches need no `switches` (`ecn=...`).
+        `duration` is another name of `time_limit`. A dotted key changes one key, as `--set` does:
+        `**{"switches.ecn.kmin": "50KB"}`. If the traffic changes, the spec's own checks are left
+        out, because they refer to its own traffic.
         """
         spec = self._with(self.spec, changes)
         self._runs += 1
@@ -103,7 +103,7 @@ class Fabric:
 
     @contextmanager
     def stepped(self) -> Iterator[VirtualFabric]:
-        """It on the virtual clock, with its traffic begun, and moved by the test alone.
+        """The fabric on the virtual clock, with traffic. Only the test advances its time.
 
         Raises UsageError for what only the real clock can do.
         """
@@ -125,17 +125,17 @@ class Flows(tuple[FlowRecord, ...]):
 
     @property
     def completed(self) -> int:
-        """How many have all their bytes where they were sent to, equal."""
+        """The number of flows whose bytes all arrived unchanged."""
         return sum(flow.completed for flow in self)
 
 
 class Run:
-    """What happened in a run."""
+    """The results of a run."""
 
     def __init__(self, facts: RunFacts, out: Path) -> None:
         self.facts = facts
         self.out = out
-        """The folder for its captures, and for all else once `write` was called."""
+        """The folder of the captures, and of all other files after `write`."""
 
     @property
     def recording(self) -> Recording:
@@ -143,7 +143,7 @@ class Run:
 
     @property
     def conclusive(self) -> bool:
-        """Whether the machine kept up; always on the virtual clock."""
+        """Whether the machine kept up. Always true on the virtual clock."""
         return self.facts.conclusive
 
     @cached_property
@@ -152,12 +152,12 @@ class Run:
 
     @property
     def offered(self) -> int:
-        """Flows of its traffic."""
+        """The flows of the spec's traffic."""
         return len(self.flows)
 
     @property
     def completed(self) -> int:
-        """Flows whose bytes all arrived as they were sent."""
+        """The flows whose bytes all arrived unchanged."""
         return self.flows.completed
 
     @cached_property
@@ -166,14 +166,14 @@ class Run:
 
     @cached_property
     def events(self) -> list[Event]:
-        """What happened, in order: flows, faults, ports that were held back."""
+        """The events in order of time: flows, faults, ports held back by flow control."""
         return happened(self.recording)
 
     def counter(self, where: str, name: str) -> int:
-        """Of a switch port (`leaf1:h1`), a host (`h1`) or the whole fabric (`total`).
+        """A counter of a switch port (`leaf1:h1`), a host (`h1`) or the whole fabric (`total`).
 
-        What nothing used, a priority or a lane, counts 0. KeyError, with the nearest there are,
-        for a place or a name that does not exist: what nobody counts is not 0.
+        The counter of an unused priority or lane is 0. Raises KeyError, with similar names, for a
+        place or counter that does not exist.
         """
         recording = self.recording
         places = {**recording.ports, **recording.hosts, "total": recording.totals}
@@ -186,15 +186,15 @@ class Run:
         return used.get(name, 0)
 
     def delta(self, where: str, name: str) -> int:
-        """What a counter grew by in the run: it is a fabric of its own, so all of it."""
+        """The increase of a counter in the run: its whole value, since a run is a new fabric."""
         return self.counter(where, name)
 
     def write(self) -> dict[str, Path]:
-        """Writes summary, samples, page and plots; returns what each file is."""
+        """Writes summary, samples, page and plots. Returns a description of each file."""
         return write_run(self.facts, self.out)
 
     def bring_up(self, name: str) -> None:
-        """Leaves its fabric running in the background, without traffic, until `emu down NAME`.
+        """Starts a lab of the fabric in the background, without traffic, until `emu down NAME`.
 
         Raises HostError, FabricError, and UsageError when a lab has that name.
         """
@@ -206,18 +206,18 @@ class Run:
         bring_up(spec, slowdown, ignore)
 
     def __str__(self) -> str:
-        """The report, verdict first, as `emu run` prints it."""
+        """The report as `emu run` prints it, verdict first."""
         text = io.StringIO()
         print_run(self.facts, {}, text)
         return text.getvalue()
 
 
 class Expectation:
-    """Checks by the names that a spec's `verify:` has for them.
+    """Checks, by the names of a spec's `verify:`.
 
     expect(run).goodput(flow="victim", at_least="60Gbit")
 
-    Each raises CheckFailed, with what was measured, or returns self for the next.
+    Each check raises CheckFailed with the measured value, or returns self for the next check.
     """
 
     def __init__(self, run: Run) -> None:
@@ -237,7 +237,7 @@ class Expectation:
         return check
 
     def completed(self) -> Expectation:
-        """Every flow completed."""
+        """Checks that every flow completed."""
         __tracebackhide__ = True
         self._judge({"completed": "all"})
         return self
@@ -258,17 +258,17 @@ def expect(run: Run) -> Expectation:
 def incast(
     to: str, *, size: str, hosts: str = _OTHERS, op: str = "write", name: str = "incast"
 ) -> Entry:
-    """`hosts`, like `h2-h8`, send so much each to one; all others unless given."""
+    """An incast: each of `hosts` (`h2-h8`; default: all others) sends `size` to one host."""
     return {"name": name, "pattern": "incast", "from": hosts, "to": to, "op": op, "size": size}
 
 
 def pair(source: str, to: str, *, size: str, op: str = "write", name: str = "pair") -> Entry:
-    """One host sends to another."""
+    """A flow from one host to another."""
     return {"name": name, "pattern": "pair", "from": source, "to": to, "op": op, "size": size}
 
 
 def _no_such(what: str, name: str, known: Iterable[str]) -> str:
-    """With the nearest names; all where none is like it."""
+    """A message with similar names, or with all names if none is similar."""
     names = sorted(known)
     near = get_close_matches(name, names)
     there = f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(names)}"
@@ -276,8 +276,8 @@ def _no_such(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def _changed(spec: Spec, changes: Mapping[str, Any], source: str, folder: Path = Path()) -> Spec:
-    """The spec with other keys; its checks stay behind when it has other traffic, as they speak
-    of its own. What it is compared with never runs here."""
+    """The spec with changed keys. The checks are left out if the traffic changes, as they refer to
+    the spec's own traffic. The variants of `compare:` are left out as well."""
     if not changes:
         return spec
     kept = spec.to_mapping()
@@ -300,9 +300,10 @@ def _changed(spec: Spec, changes: Mapping[str, Any], source: str, folder: Path =
 def eventually(
     condition: Callable[[], T], *, within: str, clock: VirtualFabric, every: str = "100ns"
 ) -> T:
-    """What the condition gives as soon as that is true, looked at so often in emulated time.
+    """Advances the clock until the condition is true, and returns its value.
 
-    Moves the clock. AssertionError, with what it gave last, when the time is over.
+    The condition is evaluated at an interval of emulated time. Raises AssertionError, with the last
+    value, when the time is over.
     """
     __tracebackhide__ = True
     until_ns = clock.now_ns + parse_time(within) // PS_PER_NS
@@ -323,7 +324,7 @@ def _all_but(receiver: str, topology: Any) -> Any:
 
 
 def _in_full(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes as a spec has them, where they were written shorter."""
+    """The changes in the form of a spec, from their shorter forms."""
     own = {key: value for key, value in changes.items() if key in _OF_SWITCHES}
     rest = {key: value for key, value in changes.items() if key not in own}
     whole = overlay({"switches": own}, rest) if own else rest
@@ -336,7 +337,7 @@ def _in_full(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _written(value: object) -> str:
-    """What is no text, number, list or mapping, as a spec has it."""
+    """The form that a spec uses for a value that is no text, number, list or mapping."""
     if isinstance(value, Path):
         return str(value)
     raise UsageError(f"{value!r} is no value of a spec: write a number, text, a list or a mapping")

@@ -114,18 +114,19 @@ class Fabric:
         *,
         subnet: Subnet | None = None,
         marks: bool = True,
-        foresees: bool = True,
+        schedules_reroutes: bool = True,
     ) -> None:
-        """InfiniBand needs `subnet`. Without `marks`, eBPF sets CE where it can. With `foresees`,
-        the fabric schedules in advance the route changes that the spec's faults cause. Without it,
-        `reroute` changes routes; a lab needs this, as its faults come and go."""
+        """InfiniBand needs `subnet`. Without `marks`, eBPF sets CE where it can. With
+        `schedules_reroutes`, the fabric schedules in advance the route changes that the spec's
+        faults cause. Without it, `reroute` changes routes; a lab needs this, as its faults come and
+        go."""
         self.spec = spec
         self.topology = topology
         self.members = members
         self.infiniband = not spec.fabric_kind.is_ethernet
         self._subnet = subnet
         self._marks = marks
-        self._foresees = foresees
+        self._schedules_reroutes = schedules_reroutes
         self.switches: dict[str, Any] = {}
         self.faults: list[AddedFault] = []
         self._lid_routes: list[LidRoutes] = []
@@ -174,7 +175,7 @@ class Fabric:
 
     @cached_property
     def _changes_of_routes(self) -> list[Rerouting]:
-        return reroutings(self.spec) if self._foresees else []
+        return reroutings(self.spec) if self._schedules_reroutes else []
 
     # ---- building ----------------------------------------------------------
 

@@ -21,7 +21,7 @@ from emu.clocks import CLOCKS, VIRTUAL
 from emu.errors import ExitCode, FabricError, UsageError
 from emu.measure.recording import Recording
 from emu.measure.requests import UNFINISHED
-from emu.perf.asked import BANDWIDTH_BYTES, LATENCY_BYTES, ends_asked, sizes_asked
+from emu.perf.arguments import BANDWIDTH_BYTES, LATENCY_BYTES, chosen_ends, chosen_sizes
 from emu.perf.benchmark import DEFAULT, NAMES, Benchmark
 from emu.perf.figures import Bandwidth, Latency, bandwidth, latency
 from emu.perf.table import RULE, header, line, settings_lines
@@ -87,8 +87,8 @@ def command(
     """
     benchmark = _benchmark(test, iters, tx_depth, connection)
     fabric = load_fabric(path, DEFAULT, settings, verb="perf", faults=True)
-    ends = ends_asked(fabric, src, dst)
-    sizes = sizes_asked(benchmark, fabric, ends, size_bytes=size, every=every_size)
+    ends = chosen_ends(fabric, src, dst)
+    sizes = chosen_sizes(benchmark, fabric, ends, size_bytes=size, every=every_size)
     payload: Literal["real", "elided"] = "elided" if CLOCKS[clock].elides_payload else "real"
     specs = [benchmark.spec(fabric, ends, size_bytes, payload) for size_bytes in sizes]
     if not as_json:

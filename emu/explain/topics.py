@@ -121,9 +121,9 @@ def _label(key: Key) -> str:
 def _facts(key: Key) -> tuple[str, ...]:
     if not key.path:
         return ("A spec file: what to emulate.",)
-    told = list(facts({**key.node, "description": key.meaning}))
+    lines = list(facts({**key.node, "description": key.meaning}))
     own = resolved_meaning(key)
-    return (told[0], *([own] if own else []), *told[1:])
+    return (lines[0], *([own] if own else []), *lines[1:])
 
 
 def resolved_meaning(key: Key) -> str:

@@ -39,7 +39,7 @@ def emulate(channel: Channel) -> None:
         NodeSubset.SWITCHES,
         subnet=setup.subnet,
         marks=setup.marker == "shim",
-        foresees=not setup.interactive,
+        schedules_reroutes=not setup.interactive,
     )
     with (
         fabric,

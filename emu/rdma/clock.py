@@ -45,7 +45,7 @@ class Clock(ABC):
         return int(lib.fabric_now(self.fabric.core))
 
     @abstractmethod
-    def standing(self) -> AbstractContextManager[None]:
+    def frozen(self) -> AbstractContextManager[None]:
         """A context in which no emulated time passes."""
 
     @abstractmethod
@@ -56,7 +56,7 @@ class Clock(ABC):
         """The result of `look`, which is called again after every completion; None after the
         deadline."""
         while True:
-            with self.standing():
+            with self.frozen():
                 found, now_ns = look(), self.now_ns
             if found is not None or now_ns >= deadline_ns:
                 return found
@@ -85,7 +85,7 @@ class VirtualClock(Clock):
         self._on_step = on_step
         self._stepping = False
 
-    def standing(self) -> AbstractContextManager[None]:
+    def frozen(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def close(self) -> None:

@@ -30,7 +30,7 @@ class CQ:
 
         Raises LocalProtocolError when a completion was lost because the queue was full.
         """
-        with self.context.clock.standing():
+        with self.context.clock.frozen():
             return self._poll(num_entries)
 
     async def wait(self, timeout_ns: float | None = None) -> WC:

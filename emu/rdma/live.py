@@ -66,12 +66,12 @@ def live_lab(spec: Spec) -> Iterator[tuple[Spec, float, Wires]]:
     """
     slowdown, _ = slowdown_for(spec)
     named = spec.model_copy(update={"name": f"{spec.name}-{os.getpid()}"})
-    with _standing(named, slowdown), LabClient(named.name) as lab:
+    with _running_lab(named, slowdown), LabClient(named.name) as lab:
         yield named, slowdown, _borrow(lab, named.topology.build())
 
 
 @contextmanager
-def _standing(spec: Spec, slowdown: float) -> Iterator[None]:
+def _running_lab(spec: Spec, slowdown: float) -> Iterator[None]:
     """Keeps the lab up. A thread of this process owns it, so that it ends with the process in any
     case."""
     job = ServeLab(spec.to_json(), slowdown, ip=False)  # the NICs are in this process
@@ -168,14 +168,14 @@ class LiveClock(Clock):
         slowest_bps = min(cable.rate_bps / cable.width for cable in cables)
         deadline_ns = self.now_ns + _UPDATE_INTERVAL_BITS * 1e9 / slowest_bps
         while self.now_ns < deadline_ns:
-            with self.standing():
+            with self.frozen():
                 if all(self.fabric.view(port).credit_bytes[0] for port in ports):
                     return
             time.sleep(_SECONDS_BETWEEN_LOOKS)
 
     def close(self) -> None:
         self._ended = True
-        with self.standing():
+        with self.frozen():
             pass
         self._thread.join()
         self._driver.__exit__(None, None, None)
@@ -185,11 +185,11 @@ class LiveClock(Clock):
     def now_ns(self) -> int:
         """The present emulated time. The NICs' thread must stop for it, because idle NICs do not
         read the clock."""
-        with self.standing():
+        with self.frozen():
             return super().now_ns
 
     @contextmanager
-    def standing(self) -> Iterator[None]:
+    def frozen(self) -> Iterator[None]:
         with self._gate:
             os.eventfd_write(self._bell, 1)
             with self._inside:

@@ -95,7 +95,7 @@ class MR:
         self.length = array.nbytes
         self.addr = context.next_address(self.length) if iova is None else iova
         bytes_ = context.hold(ffi.from_buffer("uint8_t[]", array))
-        with context.clock.standing():
+        with context.clock.frozen():
             key = lib.nic_add_region(
                 context.core, pd.handle, self.addr, self.length, access, bytes_
             )
@@ -136,7 +136,7 @@ class MR:
             raise LocalProtocolError(
                 f"{context.name}: the region of key {self.lkey:#x} was deregistered before"
             )
-        with context.clock.standing():
+        with context.clock.frozen():
             lib.nic_invalidate(context.core, self.pd.handle, self.lkey)
         self.pd.regions.remove(self)
 

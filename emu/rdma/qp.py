@@ -62,7 +62,7 @@ class QP:
         self._rooms = max_send_wr, 0 if srq else max_recv_wr, max_inline_data
         self._config = context.qp_config(qp_type, pd.handle, srq.core if srq else None)
         self._levels: dict[int, int] = {}
-        with context.clock.standing():
+        with context.clock.frozen():
             self._core = context.add_qp(self._config)
             work = lib.verbs_qp_new(self._core, scq.core, rcq.core, *self._rooms)
         self._work = context.keep(have(work, "a queue pair"), lib.verbs_qp_free)
@@ -97,7 +97,7 @@ class QP:
         refuse_stranger(repr(self), "state", state, QPState)
         far = attr.dest_address  # its level is looked up before the NICs stop: it can take long
         level = self._context.service_level(far) if isinstance(far, int) else None
-        with self._context.clock.standing():
+        with self._context.clock.frozen():
             self._refuse_step(state)
             self._refuse_attributes(state, attr.given())
             remote = self._remote(attr) if state is QPState.RTR else None
@@ -185,7 +185,7 @@ class QP:
         request, _bytes = _request(wr, repr(self))  # these live until they are copied
         if wr.ah is not None:
             request.sl = self._level_to(wr.ah.address)
-        with clock.standing():
+        with clock.frozen():
             refused = lib.verbs_post_send(self._work, request, clock.now_ps)
             state = self.qp_state
         refuse_send(refused, repr(self), state, self.qp_type, self._rooms, wr)
@@ -201,7 +201,7 @@ class QP:
         """Raises LocalProtocolError, and has posted nothing, when that may not be."""
         clock, sge = self._context.clock, wr.sge
         refuse_numbers(repr(self), wr.numbers())
-        with clock.standing():
+        with clock.frozen():
             refused = lib.verbs_post_recv(
                 self._work, wr.wr_id, sge.addr, sge.length, sge.lkey, clock.now_ps
             )

@@ -25,7 +25,7 @@ class SRQ:
         clock, sge = self.pd.context.clock, wr.sge
         who = f"{self.pd.context.name}'s shared queue"
         refuse_numbers(who, wr.numbers())
-        with clock.standing():
+        with clock.frozen():
             refused = lib.verbs_post_srq_recv(
                 self.core, wr.wr_id, sge.addr, sge.length, sge.lkey, clock.now_ps
             )

@@ -21,8 +21,8 @@ UNIT, WHY, SOURCE = "x-unit", "x-default-reason", "x-source"
 
 def note(*, unit: str = "", why: str = "", source: str = "") -> JsonDict:
     """`why`: the reason for the default. `source`: a public document (`emu.spec.references`)."""
-    told = {UNIT: unit, WHY: why, SOURCE: source}
-    return {key: text for key, text in told.items() if text}
+    notes = {UNIT: unit, WHY: why, SOURCE: source}
+    return {key: text for key, text in notes.items() if text}
 
 
 def facts(node: Mapping[str, Any]) -> Iterator[str]:

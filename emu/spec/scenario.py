@@ -461,17 +461,17 @@ def _layered(layers: Iterable[SwitchSpec]) -> SwitchSpec:
     The preset of a layer replaces the preset of an earlier one: wholly if it is `none`, otherwise
     in each section that the later preset has.
     """
-    told = keys_alone = SwitchSpec()
+    settings = keys_alone = SwitchSpec()
     for layer in layers:
         preset = PRESETS.get(layer.preset)
         if preset is None and "preset" in layer.model_fields_set:
-            told = keys_alone
+            settings = keys_alone
         elif preset is not None:
             anew = inherit(keys_alone, preset)
             sections = {name: getattr(anew, name) for name in preset.model_fields_set}
-            told = told.model_copy(update=sections)
-        told, keys_alone = inherit(told, layer), inherit(keys_alone, layer)
-    return told
+            settings = settings.model_copy(update=sections)
+        settings, keys_alone = inherit(settings, layer), inherit(keys_alone, layer)
+    return settings
 
 
 def variant(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

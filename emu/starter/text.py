@@ -78,8 +78,8 @@ def _children(around: Key, data: Mapping[str, Any]) -> tuple[dict[str, Key], Key
 def _comment(key: Key, indent: str) -> Iterator[str]:
     values, default = values_of(key.node), default_of(key.node)
     enum = f" Values: {values}." if "enum" in key.node else ""
-    told = f"{key.meaning}{enum}" + (f" Default: {default}." if default else "")
-    yield from _wrapped(f"{told} {REASONS.get(key.path, '')}", indent)
+    text = f"{key.meaning}{enum}" + (f" Default: {default}." if default else "")
+    yield from _wrapped(f"{text} {REASONS.get(key.path, '')}", indent)
 
 
 def _wrapped(text: str, indent: str) -> Iterator[str]:

@@ -52,11 +52,11 @@ def tell_counters(
     ports: Mapping[str, Mapping[str, int]],
     host_waits: Mapping[str, int],
 ) -> None:
-    """Gives the simulator what the emulated switch ports have counted, by port name, and hosts'.
+    """Writes counters into the simulator: of emulated switch ports, by port name, and of hosts.
 
-    What a host has sent and received is what its switch has received and sent: that goes on
-    when another NIC process takes over. `host_waits`: PortXmitWait by host, 0 where it is left
-    out. Whoever asks the simulator from now on is told these.
+    A host's counters are those of its switch port with sent and received swapped, so that they
+    continue when another NIC process takes over. `host_waits`: PortXmitWait by host, default 0.
+    Queries to the simulator return these values from now on.
     """
     counted = dict(ports)
     for host in topology.hosts:
@@ -70,7 +70,7 @@ def tell_counters(
         port = topology.port_named[name]
         place = f'"{port.node}"[{port_number(topology, port)}]'
         commands += [f"PerformanceSet {place} {value}" for value in _values(counters)]
-    simulator.tell_and_wait(*commands)
+    simulator.send_and_wait(*commands)
 
 
 def _values(counters: Mapping[str, int]) -> Iterator[str]:
@@ -82,7 +82,7 @@ def _values(counters: Mapping[str, int]) -> Iterator[str]:
 
 
 class Diagnosis(NamedTuple):
-    """What a tool came to."""
+    """The result of a tool."""
 
     text: str
     code: int

@@ -86,30 +86,30 @@ class Ibsim:
 
     def unlink(self, port: Port) -> None:
         """Pulls the cable at a port."""
-        self.tell(f'Unlink "{port.node}"[{port_number(self._topology, port)}]')
+        self.send(f'Unlink "{port.node}"[{port_number(self._topology, port)}]')
 
     def relink(self, port: Port) -> None:
         """Plugs it in again."""
-        self.tell(f'ReLink "{port.node}"[{port_number(self._topology, port)}]')
+        self.send(f'ReLink "{port.node}"[{port_number(self._topology, port)}]')
 
     def remember_manager(self, host: Host) -> None:
         """Sets the host's IsSM bit again, which plugging in its cable cleared."""
         remind(self._socket_name, host)
 
-    def tell(self, *commands: str) -> None:
+    def send(self, *commands: str) -> None:
         """Sends commands to its console."""
         assert self._process.stdin is not None
         self._process.stdin.write("".join(f"{command}\n" for command in commands).encode())
         self._process.stdin.flush()
 
-    def tell_and_wait(self, *commands: str) -> None:
+    def send_and_wait(self, *commands: str) -> None:
         """Sends commands and waits for their end. Raises FabricError if it does not come."""
-        told = self._log.stat().st_size
+        read_up_to = self._log.stat().st_size
         done = f"# done {secrets.token_hex(8)}"  # it repeats comments
-        self.tell(*commands, done)
+        self.send(*commands, done)
         deadline, said = time.monotonic() + _SECONDS_TO_OBEY, b""
         with self._log.open("rb") as log:
-            log.seek(told)
+            log.seek(read_up_to)
             while done.encode() not in (said := said + log.read()):
                 if time.monotonic() > deadline:
                     raise FabricError(f"ibsim does not answer; its log is {self._log}")

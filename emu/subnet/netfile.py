@@ -65,13 +65,13 @@ def _link(topology: Topology, port: Port) -> str:
 
 
 def _speed(rate_bps: int) -> str:
-    width, generation = _told(rate_bps)
+    width, generation = _width_and_speed(rate_bps)
     return _WIDTHS[width] + _SPEEDS[generation]
 
 
-def _told(rate_bps: int) -> tuple[str, str]:
-    """Lanes and generation of the link that has this rate; of the fastest 4x link that it carries
-    where none has."""
+def _width_and_speed(rate_bps: int) -> tuple[str, str]:
+    """The lanes and generation of the link with this rate. If there is none, of the fastest 4x link
+    with a lower rate."""
     name = write_ib_rate(rate_bps)
     if name is None:
         name = "4x " + next(speed for nominal, speed in _AT_LEAST if rate_bps >= nominal)
@@ -81,9 +81,9 @@ def _told(rate_bps: int) -> tuple[str, str]:
 
 def approximated(topology: Topology) -> dict[int, str]:
     """Rates in bits/s that a net file cannot express, and the rate it has instead: `4x EDR`."""
-    told = {cable.rate_bps: _told(cable.rate_bps) for cable in topology.cables}
+    written = {cable.rate_bps: _width_and_speed(cable.rate_bps) for cable in topology.cables}
     return {
         rate_bps: f"{width}x {generation}"
-        for rate_bps, (width, generation) in told.items()
+        for rate_bps, (width, generation) in written.items()
         if rate_bps != int(width) * LANE_BPS[generation]
     }

@@ -1,13 +1,13 @@
 """Path records: the service level that a path must be used with.
 
-Some engines avoid credit loops by giving paths different service levels, which only
-path records contain. We ask OpenSM for the records that are needed, as a host would,
-one at a time (ibsim garbles answers of several packets).
+Some engines avoid credit loops by giving paths different service levels, which only path records
+contain. The needed records are queried from OpenSM as a host would do it, one at a time, because
+ibsim garbles answers of several packets.
 
-After a sweep path records may change. Hosts are not told: a queue pair keeps the
-level it had when it connected. torus-2QoS(8) of OpenSM says under OPERATIONAL
-CONSIDERATIONS that applications would have to query again, or their paths may form
-a credit loop; few applications do so before a connection fails.
+A sweep may change path records. Hosts get no notice: a queue pair keeps the level that it had when
+it connected. According to OpenSM's torus-2QoS(8), OPERATIONAL CONSIDERATIONS, applications would
+have to query again, or their paths may form a credit loop. Few applications do so before a
+connection fails.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from topologies.guids import host_port_guid, switch_guid
 
 CONF, PARTITIONS, ROOTS = "opensm.conf", "partitions.conf", "roots.guids"
 _OPERATIONAL_VLS = (1, 2, 4, 8, 15)
-"""As OpenSM's max_op_vls numbers them, from 1."""
+"""The numbers of operational VLs in OpenSM's max_op_vls, which counts from 1."""
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,8 @@ def approved(
     if subnet.engine == asked:
         return subnet
     fallback = (
-        f"OpenSM cannot route this fabric by {asked} and went on by {subnet.engine}, whose paths "
-        "may form a credit loop"
+        f"OpenSM cannot route this fabric by {asked} and continued with {subnet.engine}, whose "
+        "paths may form a credit loop"
     )
     if "engine" in spec.subnet.model_fields_set:
         raise FabricError(f"subnet.engine: {fallback}; {_remedy(spec, subnet.engine)}")
@@ -68,15 +68,15 @@ def _remedy(spec: Spec, used: str) -> str:
 
 def engine_note(asked: str, used: str) -> str:
     """Of a sweep in the course of a run."""
-    return f"OpenSM could not route by {asked} what links have left, and went on by {used}"
+    return f"OpenSM could not route the remaining links by {asked}, and continued with {used}"
 
 
 @dataclass(frozen=True)
 class KeptLevels:
-    """What a sweep in the course of a run means for queue pairs that keep their service levels."""
+    """The effect of a sweep during a run on queue pairs that keep their service levels."""
 
     changed: int
-    """Paths that have another level now."""
+    """The number of paths with another level now."""
     paths: int
     credit_loop: str
     """The ports of a credit loop that they form with the new tables; empty if there is none."""
@@ -97,9 +97,10 @@ def kept_levels(
     now: Subnet,
     left: Collection[tuple[str, str]],
 ) -> KeptLevels | None:
-    """Of queue pairs that are `connected`, each by one of these levels, as far as their paths are
-    `left`: all levels that a path may have are taken together. The sweep may have been by an
-    engine without levels. None: they are as good as before.
+    """The levels that `connected` queue pairs keep after a sweep, for paths that are `left`.
+
+    Where a path may have one of several levels, all are considered together. The engine of the
+    sweep may have no levels. None if no path has changed its level and there is no credit loop.
     """
     kept = {
         (src, dst, levels[src][dst])
@@ -143,7 +144,7 @@ def _credit_loop(
 ) -> list[Lane] | None:
     """Lanes that wait for each other, each for the next; None if there is no credit loop.
 
-    `ways`: from which host to which, and by which service level.
+    `ways`: source host, destination host and service level of each path.
     """
     behind: dict[Lane, dict[Lane, None]] = {}  # an order, so that an error is always the same
     lane_of = {

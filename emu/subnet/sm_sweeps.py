@@ -1,17 +1,17 @@
-"""The subnet manager's part in a spec: what it is told, and what it decides in the course of a run.
+"""The subnet manager of a run: its options from the spec, and its sweeps.
 
-A link that goes down or comes up is one more sweep. On the virtual clock nobody waits
-for it: every state of the fabric that the spec's faults will bring about is swept
-beforehand, and its tables are in force a set time (`convergence`) after the link has
-changed. In a lab OpenSM lives beside the fabric (`emu.lab.live_subnet`).
+Each link that goes down or comes up causes one more sweep. On the virtual clock all sweeps are
+made before the run, for every state of the fabric that the spec's faults will cause. The tables
+of a sweep are in use a set time (`convergence`) after the link has changed. In a lab, OpenSM runs
+beside the fabric (`emu.lab.live_subnet`).
 
-Path records are asked for after each of these sweeps. Who connects then has the new service
-levels, in force when the last switch has its table; queue pairs that are connected keep theirs
-(emu.subnet.paths), and a note says whether that forms a credit loop. It is about those of the
-spec's traffic, which all connect at the start; who does later, by verbs, is not judged.
+Path records are queried after each sweep. Queue pairs connected after a sweep use the new service
+levels once the last switch has its table; existing ones keep theirs (emu.subnet.paths). A note
+reports whether the mix forms a credit loop. It covers the queue pairs of the spec's traffic, which
+all connect at the start, but not those that programs connect later by verbs.
 
-OpenSM decides alike each time, with one exception: dfsssp draws by lot which service
-levels share lanes that are to spare. A run with it ends alike, but not byte for byte.
+OpenSM's decisions are repeatable, except those of dfsssp, which assigns service levels to spare
+lanes at random. Runs with dfsssp differ in details.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from topologies.graph import Cable, Topology
 
 
 def policy_of(spec: Spec) -> Policy:
-    """What `subnet:` says, as the subnet manager's options."""
+    """The options of the subnet manager, from the spec's `subnet:`."""
     subnet = spec.subnet
     vls = max(spec.switch(name).credits.vls for name in spec.topology.build().switch)
     tables = subnet.vl_arbitration
@@ -61,8 +61,8 @@ def _lanes_below(vls: int, weights: dict[int, int]) -> dict[int, int]:
 
 
 def manager_hosts(spec: Spec, topology: Topology) -> tuple[str, ...]:
-    """Where OpenSM runs, the master first: the first host whose own cable no fault takes away,
-    unless `subnet.managers` says."""
+    """The hosts that run OpenSM, the master first: `subnet.managers`, or the first host whose cable
+    no fault cuts."""
     if spec.subnet.managers:
         return spec.subnet.managers
     cut = {end for _, down in outages(spec) for cable in down for end in (cable.a, cable.b)}
@@ -72,7 +72,7 @@ def manager_hosts(spec: Spec, topology: Topology) -> tuple[str, ...]:
 
 
 def pairs_of(spec: Spec, *, everybody: bool = False) -> set[tuple[str, str]]:
-    """Hosts that exchange packets, both ways round; `everybody` does who has IP."""
+    """Pairs of hosts that exchange packets, in both directions. With `everybody`, all pairs."""
     if everybody:
         return set(permutations(spec.topology.build().host, 2))
     return {
@@ -83,7 +83,7 @@ def pairs_of(spec: Spec, *, everybody: bool = False) -> set[tuple[str, str]]:
 
 
 def swept(spec: Spec, topology: Topology, *others: Spec, everybody: bool = False) -> Subnet | None:
-    """What OpenSM makes of an InfiniBand fabric; of any other, nothing. See `manage`."""
+    """OpenSM's decisions for an InfiniBand fabric; None for another. See `manage`."""
     if not spec.fabric_kind.has_subnet_manager:
         return None
     with TemporaryDirectory(prefix="emu-subnet-") as workdir:
@@ -93,12 +93,12 @@ def swept(spec: Spec, topology: Topology, *others: Spec, everybody: bool = False
 def manage(
     spec: Spec, topology: Topology, workdir: Path, *others: Spec, everybody: bool = False
 ) -> Subnet:
-    """Beforehand: what the subnet manager decides at the start of a run, and when links change.
+    """Computes the subnet manager's decisions for the start of a run and for all link changes.
 
-    It is for `others`, too: specs of the same fabric and faults with a traffic of their own.
-    With `everybody` any host may talk to any other, whatever their traffic.
+    They hold for `others`, too: specs of the same fabric and faults with other traffic. With
+    `everybody`, any host may send to any other.
 
-    Raises HostError, FabricError; also where it does not do what the spec asks for.
+    Raises HostError, FabricError; also if OpenSM does not do what the spec asks for.
     """
     master = manager_hosts(spec, topology)[:1]
     pairs = pairs_of(spec, everybody=everybody).union(*map(pairs_of, others))

@@ -1,4 +1,4 @@
-"""What a subnet manager decides: who has which LID, and where each switch sends it."""
+"""The decisions of a subnet manager: the LID of each node, and the tables of each switch."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from emu.errors import FabricError
 from topologies.graph import Port, Topology
 
 Lfts = dict[str, dict[int, int]]
-"""Switch -> LID -> port it leaves by; port 0 is the switch itself. No entry: unreachable."""
+"""Switch -> LID -> output port; port 0 is the switch itself. No entry: unreachable."""
 
 PathSLs = dict[str, dict[str, int]]
-"""Source -> destination -> the service level their path needs; none where any will do."""
+"""Source -> destination -> the service level that the path needs; no entry if any level will do."""
 
 
 class Resweep(NamedTuple):
-    """The outcome of a sweep that changed links have caused."""
+    """The outcome of a sweep caused by link changes."""
 
     at_ps: int
-    """When they changed, in picoseconds."""
+    """The time of the link changes, in picoseconds."""
     lfts: Lfts
     levels: PathSLs
-    """Of paths that are left."""
+    """The service levels of the remaining paths."""
     notes: tuple[str, ...] = ()
-    """What its user should know."""
+    """Notes for the user."""
 
 
 @dataclass(frozen=True)
@@ -37,22 +37,22 @@ class Subnet:
     engine: str
     """The routing engine that made the tables, as OpenSM calls it: `updn`, `minhop`, ..."""
     seconds: float
-    """How long the sweep took, simulator and all."""
+    """The time of the sweep in seconds, including the simulator."""
     later: tuple[Resweep, ...] = ()
-    """After links were lost or came back, in order of time."""
+    """The sweeps after link changes, in order of time."""
     lmc: int = 0
-    """Each host has 2^lmc LIDs from its own on, and as many ways to be reached."""
+    """Each host has 2^lmc consecutive LIDs, and as many paths to it."""
     levels: PathSLs = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    """What its user should know."""
+    """Notes for the user."""
 
     def notes_up_to(self, at_ps: int) -> tuple[str, ...]:
-        """Also of sweeps that were caused up to then; each once."""
+        """The notes of this sweep and of later sweeps caused up to then, each once."""
         later = (note for later in self.later if later.at_ps <= at_ps for note in later.notes)
         return tuple(dict.fromkeys((*self.notes, *later)))
 
     def levels_after(self, at_ps: int) -> PathSLs:
-        """What path records say when all sweeps are over that were caused up to then."""
+        """The service levels in path records after all sweeps caused up to then."""
         levels = self.levels
         for later in self.later:
             if later.at_ps <= at_ps:
@@ -60,9 +60,9 @@ class Subnet:
         return levels
 
     def path(self, topology: Topology, src: str, dst: str, offset: int = 0) -> list[Port]:
-        """The ports, in order, that a packet from host or switch `src` to host `dst` leaves by.
+        """The output ports, in order, of a packet from host or switch `src` to host `dst`.
 
-        `offset`: to which of the host's LIDs, from 0 to 2^lmc - 1.
+        `offset`: the index of the host's LID, from 0 to 2^lmc - 1.
 
         Raises FabricError if the tables have no route, or a loop.
         """

@@ -84,7 +84,7 @@ def test_dead_lab_reports_its_cause_at_once(stand_in: StandIn) -> None:
     spec = clos_of(2)
 
     def use() -> None:
-        with live._standing(spec, 1.0):
+        with live._running_lab(spec, 1.0):
             stand_in.die()
 
     with pytest.raises(FabricError, match=r"^the shim died \(signal 9\)$"):

@@ -108,7 +108,8 @@ def test_requested_engine_that_cannot_route_is_an_error(
 ) -> None:
     """OpenSM silently uses minhop; the emulator refuses."""
     spec = spec_of(GRAPH, *settings)
-    said = f"subnet.engine: OpenSM cannot route .* by {spec.subnet.engine} and went on by minhop"
+    engine = spec.subnet.engine
+    said = f"subnet.engine: OpenSM cannot route .* by {engine} and continued with minhop"
     with pytest.raises(FabricError, match=f"{said}.*; {remedy}.* engine: minhop$"):
         manage(spec, spec.topology.build(), tmp_path)
 
@@ -128,7 +129,7 @@ def test_fallback_of_the_default_engine_is_noted(tmp_path: Path) -> None:
     subnet = manage(spec, topology, tmp_path)
     assert subnet.engine == "minhop"
     (note,) = VirtualRunner(subnet).run(spec, out=tmp_path).notes
-    assert note.startswith("OpenSM cannot route this fabric by updn and went on by minhop")
+    assert note.startswith("OpenSM cannot route this fabric by updn and continued with minhop")
     assert from_line(to_line(BorrowedNic(1, subnet))) == BorrowedNic(1, subnet)
 
 
@@ -139,7 +140,7 @@ def test_engine_change_after_link_loss_is_noted_once(tmp_path: Path) -> None:
     topology = spec.topology.build()
     subnet = manage(spec, topology, tmp_path)
     assert subnet.engine == "ftree"
-    note = "OpenSM could not route by ftree what links have left, and went on by minhop"
+    note = "OpenSM could not route the remaining links by ftree, and continued with minhop"
     assert (subnet.notes, subnet.notes_up_to(10**12)) == ((), (note,))
 
 

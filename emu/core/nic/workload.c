@@ -53,14 +53,14 @@ struct workload {
     uint32_t count, remaining;
     uint32_t flying; /* messages completed, and not delivered yet */
     struct timer patience;
-    struct sight *sights; /* two for each task; NULL when hosts see all events at once */
+    struct late_event *late_events; /* two for each task; NULL when hosts see all events at once */
     bool finished;
 };
 
 /* An event of a task's message that a host sees some time after its NIC. */
 enum event { DELIVERED, COMPLETED };
 
-struct sight {
+struct late_event {
     struct task *task;
     enum event event;
     struct timer due;
@@ -140,15 +140,15 @@ static bool any_host_sees_late(const struct workload *workload)
     return false;
 }
 
-static bool add_sights(struct workload *workload)
+static bool add_late_events(struct workload *workload)
 {
-    workload->sights = array(2 * workload->count, sizeof *workload->sights);
-    for (uint32_t i = 0; workload->sights && i < 2 * workload->count; i++) {
-        struct sight *sight = &workload->sights[i];
-        *sight = (struct sight){.task = &workload->tasks[i / 2], .event = i % 2};
-        timer_init(&sight->due, seen);
+    workload->late_events = array(2 * workload->count, sizeof *workload->late_events);
+    for (uint32_t i = 0; workload->late_events && i < 2 * workload->count; i++) {
+        struct late_event *late = &workload->late_events[i];
+        *late = (struct late_event){.task = &workload->tasks[i / 2], .event = i % 2};
+        timer_init(&late->due, seen);
     }
-    return workload->sights != NULL;
+    return workload->late_events != NULL;
 }
 
 struct workload *workload_new(struct clock *clock, const struct operation *operations,
@@ -180,7 +180,7 @@ struct workload *workload_new(struct clock *clock, const struct operation *opera
     timer_init(&workload->patience, patience_ended);
     for (uint32_t i = 0; i < count; i++)
         prepare_task(workload, i);
-    if (any_host_sees_late(workload) && !add_sights(workload)) {
+    if (any_host_sees_late(workload) && !add_late_events(workload)) {
         workload_free(workload);
         return NULL;
     }
@@ -191,7 +191,7 @@ void workload_free(struct workload *workload)
 {
     if (!workload)
         return;
-    free(workload->sights);
+    free(workload->late_events);
     free(workload->tasks);
     free(workload->records);
     free(workload->delivered);
@@ -374,18 +374,18 @@ static void see_completed(struct task *task, picoseconds now)
 
 static void seen(struct timer *timer, picoseconds now)
 {
-    struct sight *sight = container_of(timer, struct sight, due);
-    if (sight->event == DELIVERED)
-        see_delivered(sight->task, now);
+    struct late_event *late = container_of(timer, struct late_event, due);
+    if (late->event == DELIVERED)
+        see_delivered(late->task, now);
     else
-        see_completed(sight->task, now);
+        see_completed(late->task, now);
 }
 
 static void see_later(struct task *task, enum event event, picoseconds at)
 {
     struct workload *workload = task->workload;
-    struct sight *sight = &workload->sights[2 * (task - workload->tasks) + event];
-    timer_set(workload->clock, &sight->due, at);
+    struct late_event *late = &workload->late_events[2 * (task - workload->tasks) + event];
+    timer_set(workload->clock, &late->due, at);
 }
 
 /* The path of the host whose memory the message writes. */

@@ -39,11 +39,11 @@ def _pfc_ports(spec: Spec) -> Iterator[tuple[Port, Pfc]]:
     """The ports with PFC. Of a switch's ports with the same settings, only the first."""
     topology = spec.topology.build()
     for name, _ in _ethernet_switches(spec):
-        told: dict[int, tuple[Port, SwitchSpec]] = {}
+        distinct: dict[int, tuple[Port, SwitchSpec]] = {}
         for port in topology.ports[name]:
-            said = spec.given_port(port)
-            told.setdefault(id(said), (port, said))
-        yield from ((port, said.pfc) for port, said in told.values() if said.pfc is not None)
+            own = spec.given_port(port)
+            distinct.setdefault(id(own), (port, own))
+        yield from ((port, own.pfc) for port, own in distinct.values() if own.pfc is not None)
 
 
 def roles_and_nodes_exist(spec: Spec) -> Iterator[Diagnostic]:

@@ -20,7 +20,7 @@ _LARGEST = 1 << 23
 """The largest size of -a."""
 
 
-def ends_asked(fabric: Spec, src: str | None, dst: str | None) -> Ends:
+def chosen_ends(fabric: Spec, src: str | None, dst: str | None) -> Ends:
     """The two hosts; by default the first and the last of the fabric. Raises UsageError."""
     hosts = list(fabric.topology.build().host)
     if len(hosts) < 2:
@@ -45,7 +45,7 @@ def _host(fabric: Spec, option: str, name: str) -> str:
     return meant[0]
 
 
-def sizes_asked(
+def chosen_sizes(
     benchmark: Benchmark, fabric: Spec, ends: Ends, *, size_bytes: int | None, every: bool
 ) -> list[int]:
     """The sizes for -s, for -a or for neither. Raises UsageError for an impossible size."""
