@@ -315,7 +315,10 @@ def test_a_cut_cable_carries_nothing_until_cleared(me: User) -> None:
             ("set", "link-down: {cable: 'left:h1'}"): "there is a fault 'link-down-1' already",
             ("set", "pause-storm: {host: h3}"): "'pause-storm: {host: h3}': pause-storm.host: "
             "there is no host 'h3'",
-            ("set", "{at: 1ms, delay: {cable: 'left:h1', by: 1us}}"): "at: is for a spec",
+            (
+                "set",
+                "{at: 1ms, delay: {cable: 'left:h1', by: 1us}}",
+            ): "at: has no effect in a running lab",
             ("set", "{"): "'{' is not a fault; write it like: loss: {cable: leaf1:h1, every: 256}",
             ("clear", "cut"): "there is no fault 'cut'; there is link-down-1",
         }.items():

@@ -92,6 +92,6 @@ def test_a_lab_reports_a_credit_deadlock(me: User) -> None:
     """
     with lab_up(me, AROUND):
         assert me.run_emu("traffic", "start").code == 0
-        said = wait_for_sentence(me, "each waits for credit that the next would give")
+        said = wait_for_sentence(me, "waiting for each other's credit")
         assert said.startswith("Deadlock (since traffic began): at ")
         assert "! Deadlock (since traffic began)" in me.run_emu("watch", "--count", "1").out

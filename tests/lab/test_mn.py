@@ -74,8 +74,8 @@ def test_mininets_commands_act_on_the_fabric(myself: User) -> None:
         ("leaf_spin,2,2,2", "emu", "mn: Invalid topo name leaf_spin"),
         ("leaf_spine,2,2,2", "emu,slow=3", "did you mean 'slowdown'?"),
         ("leaf_spine,2,2,2", "emu,spec=nowhere.emu.yml", "nowhere.emu.yml"),
-        ("linear,2,2", "emu,slowdown=0", "--link emu,slowdown=0: is no number"),
-        ("linear,2,2", "emu,slowdown=abc", "--link emu,slowdown=abc: is no number"),
+        ("linear,2,2", "emu,slowdown=0", "--link emu,slowdown=0: not a number from 1"),
+        ("linear,2,2", "emu,slowdown=abc", "--link emu,slowdown=abc: not a number from 1"),
         ("linear,2,2", "emu,10", "--link emu,10: which key is that?"),
     ],
 )
