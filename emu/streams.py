@@ -72,7 +72,7 @@ def _told(error: OSError) -> OutputError:
 
 
 def guard_streams() -> None:
-    """Makes standard output and standard error such streams. Once in a process, at its start."""
+    """Replaces standard output and standard error by such streams. Call once, at the start."""
     _open_closed_ones()
     sys.stdout, sys.stderr = _text(_OUT), _text(_ERR)
 

@@ -19,7 +19,7 @@ from emu.bench.row import Row, Target
 from emu.errors import FabricError
 
 TARGET = Target(600, at_most=True)
-_SECONDS_BETWEEN_LOOKS = 0.2
+_SECONDS_BETWEEN_POLLS = 0.2
 _SPEC = """
 name: memory
 slowdown: 2000
@@ -46,7 +46,7 @@ def _watch(emu: subprocess.Popen[bytes]) -> dict[str, int]:
     most: dict[str, int] = {}
     while True:
         with suppress(subprocess.TimeoutExpired):
-            emu.wait(_SECONDS_BETWEEN_LOOKS)
+            emu.wait(_SECONDS_BETWEEN_POLLS)
             break
         now = {f"{name} {pid}": _pss(pid) for pid, name in _family(emu.pid)}
         most = max(most, now, key=lambda pss: sum(pss.values()))

@@ -76,7 +76,7 @@ def called(word: str) -> list[Key]:
 
 
 def resolved(node: Node) -> Node:
-    """The mapping of a node: behind a reference, of a list's entries, or next to `off`."""
+    """The mapping that a schema node leads to: by a reference, in a list, or besides `off`."""
     while True:
         if "anyOf" in node:
             node = node["anyOf"][0]

@@ -42,7 +42,7 @@ from topologies.graph import Topology
 T = TypeVar("T")
 
 _SECONDS_A_TURN = 0.1
-_SECONDS_BETWEEN_LOOKS = 1e-3
+_SECONDS_BETWEEN_POLLS = 1e-3
 _UPDATE_INTERVAL_BITS = 65_536 * 8
 """The longest interval between the credit updates of a VL, in bit times of one lane of a link (IBTA
 vol 1, 7.9.4)."""
@@ -171,7 +171,7 @@ class LiveClock(Clock):
             with self.frozen():
                 if all(self.fabric.view(port).credit_bytes[0] for port in ports):
                     return
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
+            time.sleep(_SECONDS_BETWEEN_POLLS)
 
     def close(self) -> None:
         self._ended = True

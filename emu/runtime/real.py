@@ -67,7 +67,7 @@ class RealRunner(Runner):
 def slowdown_for(spec: Spec, say: Callable[[str], None] = ignore) -> tuple[float, tuple[str, ...]]:
     """The slowdown at which a lab runs this spec, and why where the spec leaves it to us.
 
-    The machine is tried first where that has not been done; `say` tells the user so.
+    Measures the machine first if that has not been done. `say` informs the user.
     """
     return choose_slowdown(spec, run_at, say)
 

@@ -44,8 +44,8 @@ def choose_slowdown(
 ) -> tuple[float, tuple[str, ...]]:
     """The slowdown for a spec, and where it was our choice, a note that says why.
 
-    If the machine has not been tried yet, `run` does so for a few seconds, and `say` tells the
-    user why it takes so long.
+    If the machine has not been measured yet, that takes a few seconds, and `say` informs the
+    user why.
     """
     if spec.slowdown != "auto":
         return spec.slowdown, ()

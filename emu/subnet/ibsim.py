@@ -25,7 +25,7 @@ from topologies.guids import port_number
 
 _SECONDS_TO_START = 10.0
 _SECONDS_TO_OBEY = 10.0
-_SECONDS_BETWEEN_LOOKS = 0.002
+_SECONDS_BETWEEN_POLLS = 0.002
 
 
 class Ibsim:
@@ -113,7 +113,7 @@ class Ibsim:
             while done.encode() not in (said := said + log.read()):
                 if time.monotonic() > deadline:
                     raise FabricError(f"ibsim does not answer; its log is {self._log}")
-                time.sleep(_SECONDS_BETWEEN_LOOKS)
+                time.sleep(_SECONDS_BETWEEN_POLLS)
 
     def _wait_for_sockets(self) -> None:
         """Waits for its last socket: it does not report that it is ready."""
@@ -125,7 +125,7 @@ class Ibsim:
                 )
             if time.monotonic() > deadline:
                 raise FabricError(f"ibsim did not start within {_SECONDS_TO_START:g} s")
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
+            time.sleep(_SECONDS_BETWEEN_POLLS)
 
     def _end(self) -> None:
         self._process.kill()

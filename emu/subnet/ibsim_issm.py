@@ -26,7 +26,7 @@ _GET_GUID, _GET_PORTINFO, _SET_ISSM = 6, 8, 9
 _NUMBER, _GUID, _CAPABILITY_MASK = Struct("=I"), Struct("=Q"), Struct(">20xI")
 _IS_SM = 0x2
 _CLIENTS = 10
-_SECONDS_TO_ANSWER, _SECONDS_TO_FORGET, _SECONDS_BETWEEN_LOOKS = 1.0, 1.0, 0.005
+_SECONDS_TO_ANSWER, _SECONDS_TO_FORGET, _SECONDS_BETWEEN_POLLS = 1.0, 1.0, 0.005
 
 
 def remind(socket_name: str, host: Host) -> None:
@@ -56,7 +56,7 @@ def _wait_until_forgotten(line: socket.socket, client: int) -> None:
         (mask,) = _CAPABILITY_MASK.unpack_from(_ask(line, client, _GET_PORTINFO))
         if not mask & _IS_SM:
             return
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
+        time.sleep(_SECONDS_BETWEEN_POLLS)
 
 
 def _ask(line: socket.socket, client: int, what: int, data: bytes = b"") -> bytes:

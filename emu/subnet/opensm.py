@@ -23,7 +23,7 @@ from emu.subnet.programs import last_words, program, text_of
 from topologies.graph import Topology
 
 _SECONDS_TO_SWEEP = 10.0
-_SECONDS_BETWEEN_LOOKS = 0.005
+_SECONDS_BETWEEN_POLLS = 0.005
 _LOG_LEVEL = "0x43"  # errors, information, and routing, which makes OpenSM dump its tables
 _LOG, _OUTPUT = "opensm.log", "opensm.out"
 _UP, _GIVEN_UP = "SUBNET UP", "Errors during initialization"
@@ -128,7 +128,7 @@ class OpenSm:
                 raise self._failed("could not bring the subnet up")
             if time.monotonic() >= deadline:
                 raise self._failed(f"did not finish within {_SECONDS_TO_SWEEP:g} s")
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
+            time.sleep(_SECONDS_BETWEEN_POLLS)
 
     def engine_used(self) -> str:
         """The engine that made the last tables: OpenSM falls back if an engine fails."""

@@ -1,7 +1,7 @@
 /* Wrong ECN: a port of a switch marks by other curves than it should, such as with Kmin above XOFF,
- * where PFC acts first and senders are never told of congestion. Queues that do not mark still do
- * not. The fault changes the curves of whatever marks: the switch itself, or eBPF, which may read
- * one half old and one half new for a moment.
+ * where PFC acts first and senders never get a CNP. Queues that do not mark are not changed. The
+ * fault changes the curves of whatever marks: the switch itself, or eBPF, which may read one half
+ * old and one half new for a moment.
  *
  * The fault sees packets that the port sends. Hits are those among them that were marked. */
 #include <string.h>

@@ -8,8 +8,8 @@
 
 enum { ROCE_UDP_PORT = 4791 };
 
-/* The source port of a connected queue pair's packets, by which ECMP tells flows between the same
- * hosts apart. It is the same in both directions, and lies within 0xC000-0xFFFF. */
+/* The UDP source port of a connected queue pair's packets. ECMP distinguishes flows between the
+ * same hosts by it. It is the same in both directions, and lies within 0xC000-0xFFFF. */
 uint16_t roce_source_port(uint32_t qpn, uint32_t remote_qpn);
 
 #endif

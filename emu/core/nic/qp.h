@@ -125,10 +125,10 @@ struct response_queue {
     uint32_t sack_first, sack_end;
 };
 
-/* Where a receiver remembers marked packets until it tells of them. */
+/* The receiver's state for CNPs: the marked packets that it has not reported yet. */
 struct notification_point {
     picoseconds next_at; /* no CNP before */
-    struct qp *noted;    /* gets a CNP when `due` fires; NULL: nobody does */
+    struct qp *noted;    /* its peer gets a CNP when `due` fires; NULL: none */
     struct timer due;
 };
 

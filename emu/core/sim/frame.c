@@ -1,6 +1,5 @@
-/* A slot is a frame's state with its bytes right behind it, so that whoever looks
- * at the one finds the other near. Slots are handed out last in, first out, for
- * those that are still in the cache. */
+/* A slot holds a frame's state and, right behind it, the frame's bytes, so that both are close in
+ * the cache. The slot freed last is used first, because it is probably still in the cache. */
 #include "sim/frame.h"
 
 #include <string.h>
