@@ -1,4 +1,4 @@
-"""A three-tier fat tree of equal switches with k ports each (Al-Fares, SIGCOMM'08).
+"""A three-tier fat tree of identical switches with k ports each (Al-Fares, SIGCOMM'08).
 
              core1           core2           core3  ...              (k/2)^2 cores
                │               │               │
@@ -11,10 +11,10 @@
     h1 h2    h3 h4  │    h5 h6    h7 h8  │  ...                     k/2 on each edge switch
         pod 1               pod 2              k pods
 
-Half of a switch's ports lead down, half up, so that all k^3/4 hosts can send at
-full rate at the same time. The first aggregation switch of every pod is cabled to
-the first k/2 cores, the second to the next k/2, and so on: between two pods there
-are (k/2)^2 paths, one over each core.
+Half of the ports of an edge or aggregation switch lead down and half lead up, so all k^3/4 hosts
+can send at full rate at the same time. The first aggregation switch of every pod has cables to the
+first k/2 cores, the second to the next k/2, and so on. So there are (k/2)^2 paths between two pods,
+one over each core.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 def fat_tree(k: int, *, host_wire: Wire, edge_wire: Wire, core_wire: Wire) -> Topology:
     """Builds the fabric of switches with `k` ports; `k` is even.
 
-    `edge_...` are the cables between edge and aggregation, `core_...` those between
-    aggregation and core. A switch's lower ports lead down, in order, then come those
-    that lead up; a core's port N leads to pod N.
+    `edge_wire` is for the cables between edge and aggregation, `core_wire` for those between
+    aggregation and core. The first ports of a switch lead down, in order, and the next ones up. A
+    core's port N leads to pod N.
     """
     half = k // 2
     builder = Builder()

@@ -38,7 +38,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Switch:
-    """A switch; `index` counts from 1. `role` is `leaf`, `spine`, ... as its topology names it."""
+    """A switch; `index` counts from 1. The topology sets `role`: `leaf`, `spine`, ..."""
 
     name: str
     index: int
@@ -76,13 +76,13 @@ class Cable:
 
     @property
     def width(self) -> int:
-        """Lanes of an InfiniBand link: 1 of `1x NDR`."""
+        """The number of lanes of an InfiniBand link: 1 for `1x NDR`."""
         return width_of(self.rate_bps)
 
 
 @dataclass(frozen=True)
 class Topology:
-    """A whole fabric. Host and switch names are unique over both."""
+    """A whole fabric. No two nodes, hosts or switches, have the same name."""
 
     hosts: tuple[Host, ...]
     switches: tuple[Switch, ...]
@@ -90,7 +90,7 @@ class Topology:
 
     @property
     def nodes(self) -> tuple[Host | Switch, ...]:
-        """The names of all nodes: switches, then hosts."""
+        """All nodes: switches, then hosts."""
         return (*self.switches, *self.hosts)
 
     @cached_property
@@ -190,8 +190,8 @@ class Topology:
     def next_hops(self) -> dict[str, dict[str, tuple[Port, ...]]]:
         """switch -> host -> its ports on a shortest path to that host, lowest number first.
 
-        Hosts never forward. A host that cannot be reached has no entry. Hosts on the
-        same switch share their entries elsewhere.
+        Hosts never forward. A host that cannot be reached has no entry. All other switches have the
+        same entry for all hosts on the same switch.
         """
         routes: dict[str, dict[str, tuple[Port, ...]]] = {s.name: {} for s in self.switches}
         for host in self.hosts:
@@ -202,7 +202,7 @@ class Topology:
         return routes
 
     def hops(self, switch: str, host: str) -> tuple[Port, ...]:
-        """The ports of one switch on a shortest path to one host; none: the host is unreachable."""
+        """The ports of one switch on a shortest path to one host; none if it is unreachable."""
         for edge_port in map(self.peer.__getitem__, self.ports[host]):
             leaf = edge_port.node
             hops = (edge_port,) if leaf == switch else self.towards[leaf].get(switch, ())
@@ -238,12 +238,12 @@ class Topology:
 
     @cached_property
     def _fabric(self) -> dict[str, list[str]]:
-        """The neighbours of each switch, the switches alone."""
+        """The neighbouring switches of each switch, without hosts."""
         return {switch: [far for _, far in cabled] for switch, cabled in self._cabled.items()}
 
     @cached_property
     def _cabled(self) -> dict[str, list[tuple[Port, str]]]:
-        """Each switch's ports to other switches, by number, with the switch at the far end."""
+        """Each switch's ports to other switches, by number, each with the switch at its far end."""
         far = {port: self.peer[port].node for port in self.peer}
         return {
             switch: [(port, far[port]) for port in self.ports[switch] if far[port] in self.switch]
@@ -252,7 +252,7 @@ class Topology:
 
 
 class Builder:
-    """Builds a topology. Hosts, switches and ports are numbered in the order of their addition."""
+    """Builds a topology. Hosts, switches and ports are numbered in the order of the calls."""
 
     def __init__(self) -> None:
         self._hosts: list[Host] = []
@@ -262,7 +262,7 @@ class Builder:
         self._next_port: dict[str, int] = {}
 
     def add_host(self, name: str | None = None) -> str:
-        """Adds a host, `hN` unless named, and returns its name."""
+        """Adds a host and returns its name, which is `hN` by default."""
         host = Host(name or f"h{len(self._hosts) + 1}", len(self._hosts) + 1)
         self._hosts.append(host)
         return self._add(host, first_port=0)

@@ -1,7 +1,7 @@
 """The GUIDs of InfiniBand nodes, and the numbers of their ports.
 
-switch N    0x100000 + N               port 0, its management port, has the same
-host N      0x200000 + 2 N             its port: one more
+switch N    0x100000 + N               its management port, port 0, has the same GUID
+host N      0x200000 + 2 N             the GUID of its port is one higher
 """
 
 from __future__ import annotations
@@ -24,6 +24,5 @@ def host_port_guid(host: Host) -> int:
 
 
 def port_number(topology: Topology, port: Port) -> int:
-    """A port's number in InfiniBand, where a NIC's ports count from 1; a topology's host has port
-    0."""
+    """A port's number in InfiniBand, where a NIC's port has number 1; in a topology it has 0."""
     return port.number + 1 if port.node in topology.host else port.number

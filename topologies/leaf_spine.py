@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def leaf_spine(
     spines: int, leaves: int, hosts_per_leaf: int, *, host_wire: Wire, fabric_wire: Wire
 ) -> Topology:
-    """Builds the fabric; a leaf's host ports come first, then its spines in order."""
+    """Builds the fabric; a leaf's host ports come first, then those to the spines."""
     builder = Builder()
     spine_names = [builder.add_switch(f"spine{n + 1}", "spine") for n in range(spines)]
     for n in range(leaves):

@@ -1,13 +1,13 @@
-"""Our graphs as Mininet's `Topo`s: the same names, port numbers and addresses.
+"""A `Topology` as Mininet's `Topo`, with the same names, port numbers and addresses.
 
-The files beside this one are custom files of Mininet's own command, too:
+Mininet's own command also takes the files beside this one as custom files:
 
     mn --custom topologies/leaf_spine.py --topo leaf_spine,2,2,4 --link tc --switch ovsbr,stp=1
 
-There, Mininet makes the links and its switches learn addresses, hence the
-spanning tree: a leaf-spine fabric is full of loops. `mn` must run under a Python
-that has this project's libraries: `.venv/bin/python $(command -v mn) --custom ...`.
-`emu/mn.py` is a custom file that has them all, and the emulator's cables.
+Then Mininet makes the links, and its switches learn addresses. A leaf-spine fabric has many loops,
+so the switches need the spanning tree protocol (`stp=1`). `mn` must run under a Python that has
+this project's libraries: `.venv/bin/python $(command -v mn) --custom ...`. `emu/mn.py` is a custom
+file with these topologies and the emulator's cables.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from mininet.topo import Topo
 
 MININET_RATE_BPS = 1_000_000_000
-"""As fast as Mininet's own links (`--link tc`) can be."""
+"""The highest rate of Mininet's own links (`--link tc`)."""
 
 MININET_WIRE = Wire(MININET_RATE_BPS, delay_ps=0)
 MININET_LINKS = {"host_wire": MININET_WIRE, "fabric_wire": MININET_WIRE}
-"""Cables of a fabric with two sorts of them."""
+"""The wires of a topology that has host cables and fabric cables."""
 
 PS_PER_NS = 1_000
 BPS_PER_MBPS = 1_000_000
@@ -53,7 +53,7 @@ def as_mininet(topology: Topology) -> Topo:
 
 
 def all_topos() -> dict[str, Callable[..., Topo]]:
-    """Every topology by the name that `--topo` has for it; its numbers follow."""
+    """The name of a topology for `--topo` -> the function that takes the numbers after it."""
     from topologies import dumbbell, fat_tree, leaf_spine, parking_lot, rail, ring
 
     makers = (dumbbell, fat_tree, leaf_spine, parking_lot, rail, ring)

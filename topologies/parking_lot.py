@@ -1,4 +1,4 @@
-"""A parking lot: switches in a row, each with its own hosts, as cars come in at every floor.
+"""A parking lot: switches in a row, each with its own hosts.
 
   h1     h2     h3     h4
   │      │      │      │
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def parking_lot(
     switches: int, hosts_per_switch: int, *, host_wire: Wire, fabric_wire: Wire
 ) -> Topology:
-    """Builds the fabric; a switch's host ports come first, then the cable down, then up."""
+    """Builds the fabric; a switch's host ports come first, then those to its neighbours."""
     builder = Builder()
     names = [builder.add_switch(f"lot{n + 1}", "lot") for n in range(switches)]
     for name in names:

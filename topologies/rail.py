@@ -7,10 +7,10 @@
  h1 h5   h2 h6   h3 h7   h4 h8
  └─── server 1: h1 h2 h3 h4 ───┘       server 2: h5 h6 h7 h8
 
-GPUs of the same place in their servers reach each other over one switch; the others
-over a spine, or inside of a server first (which is not a matter of the fabric). Every
-NIC is a host here: it has an address, a port and a namespace of its own. Server s
-has those from h((s-1) R + 1) to h(s R), of R rails.
+The i-th GPUs of all servers reach each other over one switch. Other GPUs reach each other over a
+spine, or first inside their server, which is not part of this fabric. Every NIC is a host here: it
+has an address, a port and a namespace of its own. With R rails, server s has the hosts from
+h((s-1) R + 1) to h(s R).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def rail(servers: int, rails: int, spines: int, *, host_wire: Wire, fabric_wire: Wire) -> Topology:
-    """Builds the fabric; port N of a rail's switch leads to server N, then come the spines."""
+    """Builds the fabric; port N of a rail's switch leads to server N, later ports to spines."""
     builder = Builder()
     spine_names = [builder.add_switch(f"spine{n + 1}", "spine") for n in range(spines)]
     leaves = [builder.add_switch(f"rail{n + 1}", "rail") for n in range(rails)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def ring(switches: int, hosts_per_switch: int, *, host_wire: Wire, fabric_wire: Wire) -> Topology:
-    """Builds the fabric of three switches or more; a switch's host ports come first."""
+    """Builds the fabric of at least three switches; a switch's host ports come first."""
     builder = Builder()
     names = [builder.add_switch(f"ring{n + 1}", "ring") for n in range(switches)]
     for name in names:

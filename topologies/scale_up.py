@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from topologies.graph import Cable, Host, Port, Switch, Topology, Wire
 
 PORT = 1
-"""Of a host; 0 is its NIC's."""
+"""The number of a host's port to the scale-up fabric; its NIC has port 0."""
 
 
 def scale_up(hosts: Sequence[Host], gpus: int, wire: Wire) -> Topology:
-    """A star for each `gpus` hosts in a row; the last server may have fewer."""
+    """One switch for each `gpus` consecutive hosts; the last server may have fewer."""
     switches, cables = [], []
     for place, host in enumerate(hosts):
         server, gpu = divmod(place, gpus)

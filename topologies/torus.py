@@ -1,15 +1,15 @@
-"""Switches in a grid whose every row is a ring, in two or three dimensions.
+"""Switches in a grid of two or three dimensions, in which every row is a ring.
 
     t1_1 ── t1_2 ── t1_3 ──╮        each switch has two neighbours in each dimension;
-     │       │       │             what leaves a row at its end comes in at its beginning
+     │       │       │             the last switch of a row has a cable to the first
     t2_1 ── t2_2 ── t2_3 ──╮
      │       │       │
     t3_1 ── t3_2 ── t3_3 ──╮
      ╰       ╰       ╰
 
-Short cables and many paths, and a possible credit loop in each row. Ports to the
-hosts come first, then those of one dimension after the other, as dimension-order
-routing wants them.
+A torus has short cables and many paths, and a credit loop is possible in each row. A switch's ports
+to hosts come first, then those of one dimension after the other, as dimension-order routing expects
+them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Place = tuple[int, ...]
 def torus(
     dimensions: Sequence[int], hosts_per_switch: int, *, host_wire: Wire, fabric_wire: Wire
 ) -> Topology:
-    """Builds the fabric; each dimension is of three switches or more."""
+    """Builds the fabric; each dimension has at least three switches."""
     builder = Builder()
     places = list(product(*map(range, dimensions)))
     for place in places:

@@ -1,4 +1,4 @@
-"""Fabrics as other programs write them, and as they read them.
+"""Fabrics in the text formats of other programs.
 
     text ─▶ Net ─▶ a spec's `topology:` section          import
     a spec's graph ─▶ text                               export

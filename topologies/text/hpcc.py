@@ -1,11 +1,11 @@
-"""The topology text of HPCC's ns-3 simulator, which many simulators took over.
+"""The topology text of HPCC's ns-3 simulator, which many other simulators use as well.
 
     6 2 5                      nodes, switches, links
     4 5                        the switches; all other nodes are hosts, counted from 0
-    0 4 100Gbps 1000ns 0       a link: two nodes, rate, delay, share of packets it loses
+    0 4 100Gbps 1000ns 0       a link: two nodes, rate, delay, share of lost packets
     ...
 
-Nothing after the last link is read by it, so that names find room there: `# 0 h1`.
+The simulator reads nothing after the last link. So the names of nodes follow there: `# 0 h1`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _FIRST = "the first line has three numbers: nodes, switches and links, like 6 2 
 
 
 def recognises(text: str) -> bool:
-    """Whether it begins like one."""
+    """Whether the text begins like this format."""
     return re.match(r"\s*[0-9]+\s+[0-9]+\s+[0-9]+\s", text) is not None
 
 
 def read(text: str, source: str) -> Net:
-    """Raises SpecError with all that is wrong, by line."""
+    """Raises SpecError with all mistakes, by line."""
     lines = Lines(text, source)
     rows = [(number, line.split()) for number, line in lines.numbered() if line]
     counts = _numbers(lines, rows[0] if rows else (1, []), _FIRST)
@@ -50,7 +50,7 @@ def read(text: str, source: str) -> Net:
 
 
 def write(topology: Topology) -> str:
-    """Hosts first, then switches, numbered in their order; with names behind."""
+    """Hosts have the first numbers, then switches; their names are at the end of the text."""
     names = [*topology.host, *topology.switch]
     number = {name: index for index, name in enumerate(names)}
     links = [
@@ -65,7 +65,7 @@ def write(topology: Topology) -> str:
 
 
 Row = tuple[int, list[str]]
-"""A line's number and words."""
+"""The number of a line, and its words."""
 End = tuple[Row, NetLink]
 
 
@@ -129,7 +129,7 @@ def _rate(text: str) -> str:
 
 
 def _write_rate(bps: int) -> str:
-    """ns-3 knows no T."""
+    """The rate for ns-3, which has no unit T."""
     factor, unit = next((f, u) for f, u in _UNITS.items() if bps % f == 0)
     return f"{bps // factor}{unit}bps"
 

@@ -1,4 +1,4 @@
-"""What `ibnetdiscover` prints of an InfiniBand subnet, and ibsim's net files, which look alike.
+"""The output of `ibnetdiscover` for an InfiniBand subnet, and ibsim's similar net files.
 
     Switch  8 "S-0000000000100001"   # "leaf1" base port 0 lid 2 lmc 0
     [1]  "H-0000000000200002"[1](200003)   # "h1" lid 1 4xEDR
@@ -6,14 +6,14 @@
     Ca  1 "H-0000000000200002"       # "h1"
     [1](200003)  "S-0000000000100001"[1]   # lid 1 lmc 0 "leaf1" lid 2 4xEDR
 
-A node is a switch or an adapter, with its number of ports; below it, each port with a
-cable: where that leads, and at the end of the line what it runs at. Each cable is listed
-at both its ends. Each port of an adapter is a host of its own here. Delays are not told.
+A node is a switch or an adapter, with its number of ports. The lines below it are its ports with
+cables: the far end of the cable and, at the end of the line, the rate. Each cable is listed at both
+ends. Each port of an adapter becomes a host of its own here. The text has no delays.
 
-A net file may say what a port has enabled instead, by the bits of LinkWidthEnabled,
-LinkSpeedEnabled and LinkSpeedExtEnabled: `w=1 s=7 e=2`; `width=`, `speed=` and `extspeed=`
-at the beginning of a line say it for all ports below. A link has the widest and fastest
-that both its ends have; what nobody says is 4x SDR there, as ibsim has it.
+Instead of the rate, a net file may give the widths and speeds that a port has enabled, as the bits
+of LinkWidthEnabled, LinkSpeedEnabled and LinkSpeedExtEnabled: `w=1 s=7 e=2`. `width=`, `speed=` and
+`extspeed=` at the beginning of a line hold for all ports below it. A link has the greatest width
+and speed that both ends have enabled. If nothing is given it is 4x SDR, as in ibsim.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ENABLED_BELOW = re.compile(r"(width|speed|extspeed)=([0-9]{1,9})")
 _LETTER = {"width": "w", "speed": "s", "extspeed": "e"}
 _UNLESS_SAID = {"w": 2, "s": 1, "e": 0}
 _ABOUT = re.compile(r"#.*|[a-z]+=.*|")
-"""Lines that say nothing of cables: comments, GUIDs and other identifiers, blank ones."""
+"""Lines without cables: comments, GUIDs and other identifiers, and blank lines."""
 _SPEEDS = {("e", 3): "NDR", ("e", 2): "HDR", ("e", 1): "EDR", ("e", 0): "FDR"} | {
     ("s", 2): "QDR",
     ("s", 1): "DDR",
@@ -50,7 +50,7 @@ _WIDTHS = {3: 12, 2: 8, 1: 4, 4: 2, 0: 1}
 """LinkWidthEnabled by bit, widest first -> lanes."""
 
 Enabled = dict[str, int]
-"""`w`, `s`, `e` -> bits, as far as they are told."""
+"""`w`, `s`, `e` -> bits, for those that the text gives."""
 
 
 @dataclass
@@ -59,7 +59,7 @@ class _Node:
     ports: int
     id: str
     wanted: str
-    """What it would like to be called: its description, or its id where it has none."""
+    """The name that the spec uses if it can: its description, or its id if it has none."""
     line: int
     cables: dict[int, _Cable] = field(default_factory=dict)
 
@@ -69,18 +69,18 @@ class _Cable:
     line: int
     to: End
     rate: str
-    """What it runs at, as a spec has it: `4x EDR`. Empty: not told."""
+    """Its rate as in a spec: `4x EDR`. Empty if the text does not give it."""
     enabled: Enabled
 
 
 End = tuple[str, int]
-"""Of a cable: node and port."""
+"""An end of a cable: the id of the node, and the port."""
 Owner = tuple[_Node, tuple[int, ...]]
-"""What becomes a node of the spec: a switch with its ports, or an adapter with one of them."""
+"""A future node of the spec: a switch with its ports, or an adapter with one of its ports."""
 
 
 def read(text: str, source: str) -> Net:
-    """Raises SpecError with all that is wrong, by line."""
+    """Raises SpecError with all mistakes, by line."""
     lines = Lines(text, source)
     nodes = _nodes(lines)
     _nodes_have_cables(lines, nodes)
@@ -115,7 +115,7 @@ def _names(owners: list[Owner], prefix: str, taken: set[str]) -> list[str]:
 
 
 def write(topology: Topology) -> str:
-    """Raises UsageError for a cable whose rate no InfiniBand link has."""
+    """Raises UsageError for a cable whose rate is not that of an InfiniBand link."""
     return "\n\n".join(_write_node(topology, node) for node in topology.nodes) + "\n"
 
 
@@ -165,7 +165,7 @@ def _add_cable(
 
 
 def _runs_at(rest: str) -> str:
-    """Raises ValueError for a rate that there is not."""
+    """The rate at the end of a line. Raises ValueError if InfiniBand has no such rate."""
     found = _RUNS_AT.search(rest)
     if found is None:
         return ""
@@ -196,7 +196,7 @@ def _cables_have_two_ends(lines: Lines, nodes: dict[str, _Node]) -> None:
 
 
 def _rates(lines: Lines, nodes: dict[str, _Node]) -> dict[tuple[End, End], str]:
-    """Of each cable that has two ends, once, from the end that is listed first."""
+    """The rate of each cable with two ends, once; its key begins with the end listed first."""
     rates: dict[tuple[End, End], str] = {}
     for node in nodes.values():
         for port, cable in node.cables.items():
@@ -210,7 +210,7 @@ def _rates(lines: Lines, nodes: dict[str, _Node]) -> dict[tuple[End, End], str]:
 
 
 def _common_rate(own: Enabled, far: Enabled) -> str:
-    """The best that both ends have enabled. Raises ValueError where there is none."""
+    """The highest rate that both ends have enabled. Raises ValueError if there is none."""
     bits = {
         letter: own.get(letter, unless) & far.get(letter, unless)
         for letter, unless in _UNLESS_SAID.items()

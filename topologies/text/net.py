@@ -1,4 +1,4 @@
-"""What any format tells of a fabric: nodes and cables by name, as a spec's section has them."""
+"""A fabric as read from any format: nodes and cables by name, as in a spec."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from itertools import count
 from emu.errors import SpecError
 
 _NAME = re.compile("[A-Za-z][A-Za-z0-9_]{0,8}")
-"""What a node may be called in a spec."""
+"""The names that a node may have in a spec."""
 
 
 @dataclass(frozen=True)
 class NetLink:
-    """A cable. Rate and delay are written as in a spec; empty: the text does not tell."""
+    """A cable. Rate and delay are as in a spec, and empty if the text does not give them."""
 
     a: str
     b: str
@@ -25,16 +25,16 @@ class NetLink:
 
 @dataclass(frozen=True)
 class Net:
-    """A fabric as it was read."""
+    """A fabric that was read."""
 
     switches: tuple[str, ...]
     hosts: tuple[str, ...]
     links: tuple[NetLink, ...]
     origin: Mapping[str, str]
-    """Of each node that is called otherwise here: what the text calls it."""
+    """Each node whose name is not that of the text -> its name in the text."""
 
     def section(self) -> str:
-        """The `topology:` section of a spec, which is a whole spec already."""
+        """The `topology:` section of a spec. It is a valid spec by itself."""
         origins = [f"# {name}: {_printable(origin)}" for name, origin in self.origin.items()]
         lines = [
             *origins,
@@ -59,9 +59,9 @@ def _printable(text: str) -> str:
 
 
 def names_for(wanted: Sequence[str], prefix: str, taken: set[str]) -> list[str]:
-    """A legal name for each that is wanted: itself where that will do, else prefix and number.
+    """A valid name for each wanted one: the wanted name if possible, else prefix and number.
 
-    What is given out is put among the `taken`.
+    The names are added to `taken`.
     """
     names = [_claim(name, taken) for name in wanted]
     free = (f"{prefix}{number}" for number in count(1))
@@ -69,7 +69,7 @@ def names_for(wanted: Sequence[str], prefix: str, taken: set[str]) -> list[str]:
 
 
 def _claim(name: str, taken: set[str]) -> str:
-    """The name, which is taken from now on; empty if it was, or is none."""
+    """Adds the name to `taken` and returns it; empty if it is taken already, or not valid."""
     if name in taken or _NAME.fullmatch(name) is None:
         return ""
     taken.add(name)
@@ -77,7 +77,7 @@ def _claim(name: str, taken: set[str]) -> str:
 
 
 class Lines:
-    """The lines of a text, and what is wrong with them: all of it is told at once."""
+    """The lines of a text, and all mistakes in them, which are reported together."""
 
     def __init__(self, text: str, source: str) -> None:
         self.lines = text.splitlines()
@@ -85,15 +85,15 @@ class Lines:
         self._findings: list[tuple[int, str]] = []
 
     def numbered(self) -> Iterator[tuple[int, str]]:
-        """Each line with its number, from 1, without blanks around it."""
+        """Each line with its number, from 1, without leading and trailing blanks."""
         return ((number, line.strip()) for number, line in enumerate(self.lines, start=1))
 
     def wrong(self, line: int, what: str) -> None:
-        """Notes what is wrong with a line, and what to do."""
+        """Notes a mistake in a line, and the remedy."""
         self._findings.append((line, what))
 
     def understood(self, line: int, parse: Callable[[], str]) -> str:
-        """What `parse` makes of a part of a line; empty, and noted, where it raises ValueError."""
+        """The result of `parse`, or an empty text if it raises ValueError, which is noted."""
         try:
             return parse()
         except ValueError as error:
@@ -101,7 +101,7 @@ class Lines:
             return ""
 
     def check(self) -> None:
-        """Raises SpecError when anything was wrong."""
+        """Raises SpecError if any mistakes were noted."""
         if self._findings:
             raise SpecError(
                 [f"{self._source}:{line}:1: {what}" for line, what in sorted(self._findings)]
