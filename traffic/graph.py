@@ -1,11 +1,12 @@
-"""A workload as a graph of operations, in the manner of GOAL and Chakra traces.
+"""A workload as a graph of operations, like GOAL and Chakra traces.
 
-An operation is one message between two ranks (a rank is a host), or work that keeps
-one of them busy for a while. It starts when all operations it comes `after` are
-over, and not before its time. "Over" is seen from the rank that waits: for the
-operation's own sender it is the completion (acknowledged), for its receiver the
-delivery (the bytes are in memory). If its turn comes too late, it is skipped, and all that
-comes after it. Work may need a device, which serves one operation after another.
+An operation is one message between two ranks (a rank is a host), or work that occupies one rank for
+some time. It starts when all operations that it comes `after` are over, and not before its time.
+When an operation is over depends on the rank that waits for it. For the rank that sent it, it is
+over when it is completed (acknowledged). For the rank that receives it, it is over when it is
+delivered (the bytes are in memory). An operation that could only start too late is skipped, and so
+are all operations that come after it. Work may need a device, which serves one operation after
+another.
 
 A collective over a thousand ranks has millions of operations. They are the rows of a table with
 one numpy array per column. Values that all operations of a flow share are stored in the flow. A
@@ -17,21 +18,23 @@ single row is read as an `Operation`:
     not_before_ns  0   0   0   0   0
     earlier, later     (0,1) (1,2)    (3,4)     1 comes after 0, 2 after 1, 4 after 3
 
-An application waits for requests: for a message, or for the last of several that
-follow from a first one, as an I/O's data and answer follow from its command. Where
-only the whole counts, as of a collective, there are none:
+A request is what an application waits for. It is one message, or several messages of which each
+causes the next, such as the command, the data and the response of an I/O. A workload in which only
+the total time matters, such as a collective, has no requests:
 
-    begins, ends       (0,0) (1,1) ...          each message is a request of its own
-    asks, carries      what request i is, and its bytes: a message, with its own
+    begins, ends       (0,0) (1,1) ...          here each message is a request of its own
+    asks, carries      the kind of request i, and its bytes; by default a message and its bytes
 
-Flows of a connection share a pair of queue pairs, whichever way they go; others have one each.
+The flows of a connection share a pair of queue pairs, in both directions. Every other flow has a
+pair of its own.
 
-Ranks of a job have a buffer each, of which a message may carry a part: `src_offset` from
-the sender's, it is `dst_offset` or `reduce_offset` (as float32s) an offset in the receiver's.
-Other messages have places of their own at both ends.
+Each rank of a job has a buffer, and a message may carry a part of it. `src_offset` is the place of
+this part in the sender's buffer. `dst_offset` is its place in the receiver's buffer, or
+`reduce_offset` if the receiver adds it there, as float32s. Other messages have memory of their own
+at both ends.
 
-The graph is plain data: printable, countable, testable without a fabric. The NIC in the core
-executes it, so that no Python runs between two packets.
+The graph is plain data, which can be printed, counted and tested without a fabric. The NIC in the
+core executes it, so that no Python runs between two packets.
 """
 
 from __future__ import annotations
@@ -55,9 +58,9 @@ NOWHERE = -1
 """The offset of messages that are not part of a job's buffer."""
 
 LONGEST_MESSAGE_BYTES = 2**31
-"""As RDMA has it."""
+"""The limit of RDMA."""
 LONGEST_WORK_NS = 2**62 // 1000
-"""53 days: what the core's 64-bit picoseconds hold, with room to add."""
+"""53 days: as long as the core's 64-bit picoseconds can hold and still add."""
 
 Column = NDArray[np.int64]
 
@@ -123,7 +126,7 @@ class Flow:
 
     name: str
     traffic: str
-    """Name of the entry in the spec's `traffic:` it comes from."""
+    """The name of its entry in the spec's `traffic:`."""
     src: str
     dst: str
     verb: Verb
@@ -131,9 +134,9 @@ class Flow:
     priority: int | None = None
     """Traffic class asked for; None: the NIC's own."""
     device: str | None = None
-    """What its work has for itself, one operation at a time; None: it needs nothing."""
+    """The device that its work needs, for one operation at a time; None: it needs no device."""
     shares: str | None = None
-    """Name of the connection it shares with others; None: it has one of its own."""
+    """The name of the connection that it shares; None: it has a connection of its own."""
 
     @property
     def connection(self) -> str:
@@ -159,8 +162,8 @@ def _no_rows() -> Column:
 class OperationGraph:
     """A workload: the flows, in order, and the table of their operations.
 
-    A column that is left out says the same of every operation: it waits for no time and
-    lasts none, and has to do with no buffer.
+    A column that is left out has the default for every operation: it may start at once, takes no
+    time, and uses no buffer of a job.
     """
 
     flows: tuple[Flow, ...] = ()
@@ -173,15 +176,15 @@ class OperationGraph:
     ends: Column = field(default_factory=_no_rows)
     """Request i lasts from the start of operation `begins[i]` until `ends[i]` is delivered."""
     asks: Column = field(default_factory=_no_rows)
-    """What request i is, as in `Asks`; left out: a message."""
+    """The kind of request i, as in `Asks`; left out: a message."""
     carries: Column = field(default_factory=_no_rows)
-    """Bytes that request i is about; left out: those of its first operation."""
+    """The bytes of request i; left out: those of its first operation."""
     not_after_ns: Column = field(default_factory=_no_rows)
-    """What could only start later is skipped; 0: it never is."""
+    """An operation that could only start later is skipped; 0: it is never skipped."""
     lasts_ns: Column = field(default_factory=_no_rows)
     """Of work."""
     busy_ps: Column = field(default_factory=_no_rows)
-    """Of work: how long it has the flow's device for itself, before it lasts."""
+    """Of work: how long it occupies the flow's device, before `lasts_ns` begins."""
     src_offset: Column = field(default_factory=_no_rows)
     dst_offset: Column = field(default_factory=_no_rows)
     reduce_offset: Column = field(default_factory=_no_rows)
@@ -238,7 +241,7 @@ class OperationGraph:
         return sum(self.bytes_of(flow) for flow in self.flows if (flow.src, flow.dst) == (src, dst))
 
     def dependents(self) -> tuple[Column, Column]:
-        """Who waits for whom: for `i` wait `ids[first[i]:first[i + 1]]`, lowest first."""
+        """Two columns: `ids[first[i]:first[i + 1]]` are those that wait for `i`, lowest first."""
         ids = self.later[np.argsort(self.earlier, kind="stable")]
         waiting = np.bincount(self.earlier, minlength=len(self.size_bytes))
         return np.concatenate([[0], np.cumsum(waiting)]), ids
@@ -341,7 +344,7 @@ class Operations(Sequence[Operation]):
 
 
 def together(graphs: Iterable[OperationGraph]) -> OperationGraph:
-    """All of them side by side."""
+    """One graph with all of them, which do not wait for each other."""
     parts = list(graphs)
     starts = list(accumulate((len(part.operations) for part in parts), initial=0))
     moved = list(zip(parts, starts, strict=False))

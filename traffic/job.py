@@ -1,8 +1,8 @@
-"""A job: ranks that compute a collective together, each with a buffer, and what must be in them.
+"""A job: ranks that compute a collective together, their buffers, and the expected results.
 
-What `size_bytes` counts is what nccl-tests' size column counts: the buffer of one rank, of
-all-gather the gathered one, of reduce-scatter the one that is scattered. n ranks, pieces
-as `pieces_of` cuts them:
+`size_bytes` is the size that nccl-tests prints: that of one rank's buffer. For all-gather this is
+the gathered buffer, for reduce-scatter the buffer that is scattered. There are n ranks, and
+`pieces_of` cuts the pieces:
 
     kind              a rank's buffer at first          in the end
     all-reduce        [ values             ]            [ sum over all ranks ]
@@ -11,8 +11,8 @@ as `pieces_of` cuts them:
     broadcast         [ values             ]            [ the root's values ]
     all-to-all        [ values ][ room      ]           in the room at s: piece r of rank s
 
-Values are float32, small and whole: their sums are exact in any order, so that right and
-wrong can be told by comparing bits, as nccl-tests does.
+Values are small whole numbers as float32. Their sums are exact in any order, so results are checked
+by comparing bits, as in nccl-tests.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Job:
 
     @property
     def bus_factor(self) -> float:
-        """Bus bandwidth over algorithm bandwidth, as nccl-tests defines it (PERFORMANCE.md):
-        what each rank sends of `size_bytes`, whatever the algorithm."""
+        """Bus bandwidth over algorithm bandwidth, as nccl-tests defines it (PERFORMANCE.md): the
+        share of `size_bytes` that each rank sends, for any algorithm."""
         n = len(self.ranks)
         if self.kind is Kind.BROADCAST:
             return 1.0
@@ -91,7 +91,7 @@ class Result:
 def pieces_of(at: int, size_bytes: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where the pieces of a part of a buffer are, and their sizes.
 
-    Whole float32s; where these do not divide evenly, the first pieces have one more.
+    A piece has whole float32s. If they do not divide evenly, the first pieces have one more.
     """
     each, more = divmod(size_bytes // FLOAT_BYTES, count)
     sizes = (each + (np.arange(count) < more)) * FLOAT_BYTES

@@ -1,9 +1,9 @@
 """Patterns of traffic: functions from hosts to a graph of operations.
 
-A flow is the messages of one pair of hosts, one after another: each starts when
-the one before is acknowledged, or with n outstanding the one n before. Flows of a
-pattern run side by side. A pattern's only flow has its name; of several each is
-`<name>.<source>-<destination>`.
+A flow is the messages of one pair of hosts, one after another. Each message starts when the one
+before it is acknowledged, or, with n outstanding, the n-th one before it. The flows of a pattern
+run at the same time. If a pattern has only one flow, the flow has the pattern's name; otherwise
+the names are `<name>.<source>-<destination>`.
 
     incast       outcast      pair        permutation             all-to-all
 
@@ -11,8 +11,8 @@ pattern run side by side. A pattern's only flow has its name; of several each is
     h3 ─┼─▶ h1   h1 ──┼─▶ h3  h2 ─▶ h6    h4 ─▶ h5 ─▶ h4
     h4 ─┘             └─▶ h4              (drawn at random)
 
-In bursts, messages wait for their time as well: burst n begins n periods after the
-start, if the messages before are over by then.
+In bursts, messages also wait for their time: burst n begins n periods after the start, or later if
+earlier messages are not over by then.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def permuted(hosts: Sequence[str], random: Random) -> Pairs:
 
 
 def each_to_each(hosts: Sequence[str]) -> Pairs:
-    """All ordered pairs. Every host begins with the next host, so that not all begin with one."""
+    """All ordered pairs. Every host begins with the next one, so no two begin with the same."""
     return [
         (source, hosts[(place + distance) % len(hosts)])
         for place, source in enumerate(hosts)

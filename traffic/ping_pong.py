@@ -1,4 +1,4 @@
-"""Ping-pong: each message is answered by another before the next is sent.
+"""Ping-pong: each message waits for the answer to the message before it.
 
 h1    ping 0 ┐       ┌ ping 1 ┐       ┌ ping 2
 h2           └ pong 0┘        └ pong 1┘              a pair has two flows, `<name>` and

@@ -4,7 +4,7 @@ The number is known before the run, unless an entry has a duration. For such an 
 extrapolated from the bytes delivered so far:
 
     delivered    ├──── 3 MB ────┤
-    duration     ├───── 3/5 ────┼─────────┤      5 MB, and never more than it was to do
+    duration     ├───── 3/5 ────┼─────────┤      5 MB, and at most all that is planned
 """
 
 from __future__ import annotations

@@ -4,13 +4,13 @@ The receiver of each message is random, so a host has as many flows as it has re
 
     hot spot      every host sends its messages one after another, some of them to
                   the same host, the others to random hosts
-    background    every host sends at random times, whether earlier messages are
-                  over or not (open loop), to random hosts, with sizes from a distribution
+    background    every host sends at random times to random hosts, even if earlier messages
+                  are not over (open loop); the sizes are from a distribution
 
     h1  ─┬──────┬─┬────────┬─▶ time      ┬ a message of h1; the gaps are exponential
          h4     h2 h4      h3             (a Poisson process)
 
-Python's own generator draws, as its numbers are the same on every machine.
+Python's own random generator is used, because its numbers are the same on every machine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Storage over a fabric: NVMe over Fabrics by RDMA, as a graph of operations.
 
-An initiator (h1) reads and writes blocks of a drive behind a target (h5). A queue is a
-connection of one pair of queue pairs, on which an I/O is
+An initiator (h1) reads and writes blocks of a drive behind a target (h5). A queue is a connection
+of one pair of queue pairs. These are the messages of an I/O:
 
     read                        write                       write, in its capsule
     h1 ─── SEND command ──▶ h5  h1 ─── SEND command ──▶ h5  h1 ─ SEND command, data ─▶ h5
@@ -9,25 +9,25 @@ connection of one pair of queue pairs, on which an I/O is
        ◀── WRITE the data ─                     media          ◀── SEND response ────
        ◀── SEND response ──        ◀── SEND response ──
 
-A command is 64 bytes and a response 16 (NVM Express Base Specification, submission and
-completion queue entries). A write goes in its command's capsule when its data are no longer
-than the target allows (Linux' nvmet: 4 KiB unless told otherwise, drivers/nvme/target/rdma.c).
-A response may invalidate the initiator's key (SEND with invalidate). It is posted directly after
-the data, without waiting for their acknowledgement: the queue pair keeps the order.
+A command has 64 bytes and a response 16 (NVM Express Base Specification, submission and completion
+queue entries). The data of a write are in its command's capsule if they are no longer than the
+target allows (Linux' nvmet: 4 KiB by default, drivers/nvme/target/rdma.c). A response may
+invalidate the initiator's key (SEND with invalidate). It is posted directly after the data, without
+waiting for their acknowledgement, because the queue pair keeps the order.
 
-A queue of depth d has d I/Os on their way: d chains, in each of which an I/O starts when the
-response to the one before it is there. With a duration none starts when that is over, so that
-a queue may do less than it was to do, as with fio's runtime.
+A queue of depth d has d I/Os in flight. They form d chains, and in each chain an I/O starts when
+the response to the previous one has arrived. With a duration, no I/O starts after its end. So a
+queue may complete fewer I/Os than its count, as with fio's runtime.
 
-A drive serves I/Os side by side, each for as long as it takes, but their blocks one after
-another: what all queues read together leaves it no faster than it can read, and what they write
-goes in no faster than it can write. So a drive does, each way,
+A drive serves several I/Os at the same time, each for its media latency, but transfers one block
+after another: all queues together read no faster than the drive's read rate, and write no faster
+than its write rate. So a drive does, for reads and for writes,
 
-    I/Os per second = min(rate of the line / I/O on the line, rate of the drive / block,
-                          I/Os on their way / time of one alone)
+    I/Os per second = min(rate of the link / bytes of an I/O on the link,
+                          rate of the drive / block, I/Os in flight / time of one I/O alone)
 
-Left out: what comes before the first I/O (discovery, connect), what capsules say (their bytes
-are random like all others), and that reads and writes wait for each other inside of a drive.
+Left out: everything before the first I/O (discovery, connect), the contents of capsules (their
+bytes are random like all others), and that reads and writes wait for each other inside a drive.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ class Ios:
     depth: int
     block_bytes: int
     read_share: float
-    """Part of them that reads, 0 to 1; which ones is drawn."""
+    """The share of I/Os that read, 0 to 1; a random choice decides which."""
     in_capsule_bytes: int
-    """The most that a command's capsule carries of a write."""
+    """The largest data of a write that a command's capsule carries."""
     read_media_ns: int = 0
     write_media_ns: int = 0
-    """How long the drive takes for one."""
+    """The time that the drive takes for one I/O."""
     read_rate_bps: int | None = None
     write_rate_bps: int | None = None
-    """Of all I/Os of the drive together; None: no limit."""
+    """The rates of all I/Os of the drive together; None: no limit."""
     invalidates: bool = False
     """Whether responses invalidate the initiator's key."""
     start_ns: int = 0
     duration_ns: int | None = None
-    """From the start on; no I/O starts later. None: as long as it takes."""
+    """The time from the start in which I/Os start. None: no limit."""
     priority: int | None = None
 
     @property
@@ -86,22 +86,22 @@ class Ios:
 
     @property
     def flows(self) -> int:
-        """Of a queue, those that have operations."""
+        """The flows of a queue that have operations."""
         return 2 + 2 * (self.reads > 0) + (self.writes > 0) + (self.fetched > 0)
 
     @property
     def operations(self) -> int:
-        """Of a queue."""
+        """The operations of a queue."""
         return 3 * self.count + self.reads + self.fetched
 
     @property
     def bytes(self) -> int:
-        """Of all messages of a queue."""
+        """The bytes of all messages of a queue."""
         return self.count * (COMMAND_BYTES + RESPONSE_BYTES + self.block_bytes)
 
 
 def storage(name: str, pairs: Pairs, queues: int, ios: Ios, random: Random) -> OperationGraph:
-    """Each pair is an initiator and a target, with so many queues between them."""
+    """Each pair is an initiator and a target, with `queues` queues between them."""
     return together(
         _queue(name, label + (f"#{queue}" if queue > 1 else ""), *pair, ios, random)
         for label, pair in zip(flow_names(name, pairs), pairs, strict=True)
@@ -163,7 +163,7 @@ def _queue(
 
 @dataclass(frozen=True)
 class _Part:
-    """What the I/Os of a queue have of one kind."""
+    """The operations of one kind of all I/Os of a queue."""
 
     what: str
     src: str
@@ -178,19 +178,19 @@ def _busy_ps(block_bytes: int, rate_bps: int | None) -> int:
 
 
 def _drawn(ios: Ios, random: Random) -> NDArray[np.bool_]:
-    """For each I/O whether it reads."""
+    """Whether each I/O reads."""
     reads = [True] * ios.reads + [False] * (ios.count - ios.reads)
     random.shuffle(reads)
     return np.array(reads, bool)
 
 
 def _capsules(bare: NDArray[np.bool_], ios: Ios) -> Column:
-    """Sizes of the commands with what is in their capsules."""
+    """The sizes of the commands with the data in their capsules."""
     return COMMAND_BYTES + np.where(bare, 0, ios.block_bytes)
 
 
 def _flows(name: str, label: str, parts: Sequence[_Part], priority: int | None) -> tuple[Flow, ...]:
-    """Of the parts that have operations."""
+    """The flows of the parts that have operations."""
     ends = accumulate(len(part.size_bytes) for part in parts)
     return tuple(
         Flow(

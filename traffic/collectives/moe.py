@@ -4,13 +4,13 @@
     rank 2 ─ 2 tokens ─▶    compute on 11   ├─▶ 9 back to rank 0, 2 back to rank 2
                                             ┘
 
-Experts are spread over the ranks in turn. Some are more popular than others: the i-th of them
-is chosen with a probability in proportion to 1/i^skew, and who is the i-th is drawn by the seed.
-A token chooses k experts independently of each other, given that all k are different, as a
-gate's k largest scores are: so a set of k is chosen in proportion to the product of their
-popularities. So messages are uneven, and one rank is waited for by all. A rank
-computes when all its tokens have come; what it has for itself is not sent. A token goes to
-each of its experts by itself, also where two of them are of one rank.
+Experts are assigned to the ranks in turn. Some experts are more popular than others: the i-th is
+chosen with a probability in proportion to 1/i^skew, and the seed decides which expert is the i-th.
+A token chooses k different experts, like those with the k largest scores of a gate. The probability
+of a set of k experts is in proportion to the product of their popularities. So messages have
+different sizes, and all ranks wait for the rank with the most tokens. A rank computes when all its
+tokens have arrived. Tokens for its own experts are not sent. A token is sent once for each of its
+experts, even if two of them are on the same rank.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from traffic.graph import Column
 def draw_tokens(
     ranks: int, experts: int, tokens: int, top_k: int, skew: float, random: np.random.Generator
 ) -> NDArray[np.int64]:
-    """(ranks, ranks): how many of the tokens of each rank go to whose experts; each of a rank's
-    `tokens` goes to `top_k` different ones, which is `experts` at most."""
+    """(ranks, ranks): the number of tokens that each rank sends to the experts of each rank. Each
+    of a rank's `tokens` goes to `top_k` different experts, at most to all `experts`."""
     popularity = 1 / np.arange(1, experts + 1) ** skew
     random.shuffle(popularity)
     chosen = _draw_experts(ranks, tokens, _chances(np.log(popularity), top_k), random)
@@ -35,11 +35,12 @@ def draw_tokens(
 
 
 def _chances(weights: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-    """(experts, most): how likely a token that needs so many more (1, 2, ...) takes this expert,
-    when it has decided about those before it. Weights are logarithms.
+    """(experts, most): the probability that a token takes this expert, if it needs 1, 2, ... more
+    experts after deciding about all earlier ones. Weights are logarithms.
 
-    With S(e, r), the sum of the products of weights over all sets of r experts from e on, it is
-    w(e)·S(e+1, r-1) / S(e, r). Where so many are not left, nobody is, and it is 0.
+    S(e, r) is the sum of the products of weights over all sets of r experts from e on. The
+    probability is w(e)·S(e+1, r-1) / S(e, r). If fewer than r experts are left, no token needs r
+    more, and it is 0.
     """
     sums = np.full(most + 1, -np.inf)
     sums[0] = 0.0
@@ -55,7 +56,7 @@ def _chances(weights: NDArray[np.float64], most: int) -> NDArray[np.float64]:
 def _draw_experts(
     ranks: int, tokens: int, chances: NDArray[np.float64], random: np.random.Generator
 ) -> NDArray[np.int64]:
-    """(ranks, experts): tokens of each rank that have chosen each expert."""
+    """(ranks, experts): the number of tokens of each rank that choose each expert."""
     experts, most = chances.shape
     need = np.zeros((ranks, most + 1), np.int64)
     need[:, most] = tokens
@@ -71,7 +72,7 @@ def _draw_experts(
 def layer(
     schedule: Schedule, tokens: NDArray[np.int64], token_bytes: int, token_ns: float
 ) -> Waits:
-    """Dispatch, work of `token_ns` for each token, combine; what the ranks wait for then."""
+    """Dispatch, work of `token_ns` for each token, combine; returns what the ranks wait for."""
     there = _exchange(schedule, tokens, token_bytes, ())
     work_ns = np.rint(tokens.sum(axis=0) * token_ns).astype(np.int64)
     done = schedule.work(np.arange(len(tokens)), work_ns, there)
@@ -81,7 +82,7 @@ def layer(
 def _exchange(
     schedule: Schedule, tokens: NDArray[np.int64], token_bytes: int, after: Waits
 ) -> list[Column]:
-    """Every rank's row to the others, beginning with the next one; what each waits for then."""
+    """Sends each rank's row to the others, the next rank first; returns what each waits for."""
     place = np.arange(len(tokens))
     got = [*after]
     for distance in range(1, len(tokens)):

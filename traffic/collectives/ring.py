@@ -11,9 +11,9 @@ part.
     rank 3    c         b         a         d ...        modulo the number of ranks
             └── reduce-scatter ──┘└─ all-gather ─┘
 
-After n - 1 steps rank r has the sum of piece r (reduce-scatter), after n - 1 more
-every rank has all sums (all-gather). A rank sends 2(n - 1) pieces, 2(n - 1)/n of the buffer,
-and step s of a rank starts when step s - 1 of its left neighbour has been delivered.
+After n - 1 steps rank r has the sum of piece r (reduce-scatter). After n - 1 more steps every rank
+has all sums (all-gather). A rank sends 2(n - 1) pieces, which is 2(n - 1)/n of the buffer. Step s
+of a rank starts when step s - 1 of its left neighbour has been delivered.
 """
 
 from __future__ import annotations

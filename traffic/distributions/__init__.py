@@ -1,11 +1,11 @@
 """Distributions of message sizes, as measured in data centres.
 
-Each is a text file beside this one with its source on top, and a line for each
-point of its cumulative distribution: bytes, and how many per cent of the messages
-are no larger. Between two points all sizes are equally likely:
+Each is a text file beside this one. It begins with its source and has a line for each point of the
+cumulative distribution: bytes, and the per cent of messages that are no larger. Between two points
+all sizes are equally likely:
 
-    100 % ┤            ╭────       a size is drawn by drawing a height,
-          │       ╭────╯           and looking which size has it
+    100 % ┤            ╭────       a message gets the size that the curve
+          │       ╭────╯           has at a random per cent
      60 % ┤────╱╯
           │ ╱  ╎
       0 % ┼────┴────────────

@@ -1,1 +1,1 @@
-"""Workloads that others have written down: GOAL's text, Chakra's execution traces."""
+"""Workloads from traces of other tools: GOAL's text, Chakra's execution traces."""

@@ -2,16 +2,16 @@
 
     job.0.et, job.1.et, ...      GlobalMetadata, Node, Node, ...
 
-Each is a row of protobuf messages, every one after its length. Of a node this counts, by
-the numbers of the fields in the schema:
+Each file is a sequence of protobuf messages, with the length before each. These fields of a node
+are read, by their numbers in the schema:
 
     id (1), type (3), ctrl_deps (4), data_deps (5), duration_micros (7), inputs (8), attr (10)
 
     COMM_SEND_NODE, COMM_RECV_NODE    attributes comm_src, comm_dst, comm_tag, comm_size
-    COMM_COLL_NODE                    comm_type, comm_size, pg_name: the process group, all ranks
-                                      unless given; a broadcast comes from its first rank
-    METADATA_NODE                     inputs may tell who is in which process group
-    all others                        work, of duration_micros; or where it has none, of num_ops
+    COMM_COLL_NODE                    comm_type, comm_size, pg_name: the process group, by default
+                                      all ranks; a broadcast comes from its first rank
+    METADATA_NODE                     inputs may list the ranks of process groups
+    all others                        work that takes duration_micros; without that, work of num_ops
                                       floating-point operations at a given speed
 """
 
@@ -46,7 +46,7 @@ COLLECTIVES = {
 """comm_type"""
 NS_PER_US = 1000
 OPERATIONS_PER_NS = 1000
-"""Of a GPU that computes 1 TFLOPS."""
+"""The speed of a GPU with 1 TFLOPS."""
 
 Attributes = dict[str, Any]
 
@@ -56,8 +56,8 @@ def read_chakra(
 ) -> Trace:
     """The trace in `<prefix>.0.et`, `<prefix>.1.et` and so on. Raises TraceError, OSError.
 
-    `groups` that a rank's own file tells come before these. `tflops`: what a GPU computes, 10^12
-    operations a second, for work that tells its operations and not its duration.
+    The groups in a rank's own file precede `groups`. `tflops` is the speed of a GPU in 10^12
+    operations per second, for work that has a number of operations and no duration.
     """
     files = _files(prefix)
     steps: list[Step] = []
@@ -93,7 +93,7 @@ def _files(prefix: Path) -> list[Path]:
 
 
 def _steps_of(file: Path, place: _Place, first: int) -> list[Step]:
-    """A rank's nodes; `first` is the number that the first of them has among all ranks' steps."""
+    """A rank's nodes. `first` is the number of its first node among the steps of all ranks."""
     nodes = list(_nodes(file))
     number_of: dict[int, int] = {}
     for number, node in enumerate(nodes, start=first):
@@ -210,7 +210,7 @@ def _value(attribute: Any) -> Any:
 
 @cache
 def _messages() -> tuple[Any, Any]:
-    """The classes of GlobalMetadata and Node; fields that are not read here are passed over."""
+    """The classes of GlobalMetadata and Node, with only the fields that are read here."""
     field = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(
         name="chakra.proto", package="chakra", syntax="proto3"
@@ -261,7 +261,7 @@ _VALUES = {
     27: "BOOL",
     29: "STRING",
 }
-"""Fields of AttributeProto's value that are single, and their types."""
+"""The fields of AttributeProto's value that hold a single value, and their types."""
 _NODE = {
     "id": (1, "UINT64", "OPTIONAL"),
     "type": (3, "INT32", "OPTIONAL"),

@@ -10,14 +10,14 @@
     l1: recv 10b from 0 tag 5
     }
 
-`calc` lasts nanoseconds, sizes are bytes. `requires`: the other must be over; `irequires`:
-it must have begun. Labels, tags (0 if left out), `cpu` and `nic` may be missing; the last
-two tell LogGOPSim which processor or NIC of the rank is busy, and are passed over here.
-Comments are `// ...` and `/* ... */`. Receives from anybody or of any tag (-1) depend on
-the order of arrival, which a graph of operations cannot tell: they are refused.
+`calc` takes nanoseconds, and sizes are in bytes. With `requires` the other step must be over, with
+`irequires` it must have begun. Labels, tags (0 by default), `cpu` and `nic` may be left out.
+`cpu` and `nic` are the busy processor or NIC of the rank in LogGOPSim; they are ignored here.
+Comments are `// ...` and `/* ... */`. A receive from any rank or with any tag (-1) depends on the
+order of arrival, which a graph of operations cannot express, so it is refused.
 
-A line that is not understood is told by its number alone: the file may not be the trace that
-was meant, and a finding must not show what it holds.
+An error message names a line that is not understood only by its number. The file may be another one
+than the user meant, and a message must not show its contents.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from traffic.traces.trace import Does, Step, Trace, TraceError
 
 _DIGITS = 18
-"""Of a number at most."""
+"""The most digits of a number."""
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _RANKS = re.compile(r"num_ranks\s+(\d+)")
 _OPEN = re.compile(r"rank\s+(\d+)\s*\{")
@@ -43,7 +43,7 @@ _REQUIRES = re.compile(r"([A-Za-z]\w*)\s+(i?requires)\s+([A-Za-z]\w*)")
 
 
 def read_goal(text: str, source: str) -> Trace:
-    """The trace in GOAL's text; `source` is the name it goes by in errors. Raises TraceError."""
+    """The trace in GOAL's text; `source` is its name in error messages. Raises TraceError."""
     reader = _Reader()
     for number, line in _lines(text):
         reader.read(line, f"{source}:{number}")
@@ -51,7 +51,7 @@ def read_goal(text: str, source: str) -> Trace:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Numbers from 1 and what is on them beside comments, spaces around and empty lines."""
+    """The lines that are not empty, without comments and outer blanks, with numbers from 1."""
     bare = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
     for number, line in enumerate(bare.splitlines(), start=1):
         if line.strip():
@@ -68,10 +68,10 @@ def _number(digits: str, where: str) -> int:
 class _Reader:
     ranks: int | None = None
     rank: int | None = None
-    """Whose block it is; None outside of one."""
+    """The rank of the present block; None outside a block."""
     steps: list[Step] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
-    """Of this rank: the number of its step."""
+    """Each label of this rank -> the number of its step."""
 
     def read(self, line: str, where: str) -> None:
         if self.rank is None:

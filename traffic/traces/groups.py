@@ -1,13 +1,13 @@
-"""Process groups of Chakra's traces: the ranks among which a collective is done, by name.
+"""Process groups of Chakra's traces: the ranks that take part in a collective, by name.
 
-A collective's attribute `pg_name` names its group. Who is in it is told in one of two ways:
+A collective's attribute `pg_name` names its group. Its ranks are listed in one of two places:
 
     {"0": [0, 1], "1": {"ranks": [2, 3]}}      a file for all ranks, ASTRA-sim's
                                                communicator groups
     [{"pg_name": "0", "ranks": [0, 1]}, ...]   in the trace itself: the first input of a
-                                               metadata node, as PyTorch's traces have it
+                                               metadata node, as in PyTorch's traces
 
-In PyTorch's, no ranks at all means all of them.
+In PyTorch's traces an empty list of ranks means all ranks.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def read_groups(path: Path) -> dict[str, Group]:
 
 
 def groups_in(values: str, ranks: int, where: str) -> dict[str, Group]:
-    """The groups that a metadata node's inputs tell, if they do. Raises TraceError."""
+    """The groups in a metadata node's inputs, if there are any. Raises TraceError."""
     if "pg_name" not in values:
         return {}
     try:
@@ -59,7 +59,7 @@ def everybody(ranks: int) -> Group:
 
 
 def group_of(name: str, groups: Groups, rank: int, ranks: int, where: str) -> Group:
-    """The group of that name, which this rank must be in. Raises TraceError."""
+    """The group of that name, which must include this rank. Raises TraceError."""
     if not name:
         return everybody(ranks)
     if name not in groups:
@@ -83,7 +83,7 @@ def group_of(name: str, groups: Groups, rank: int, ranks: int, where: str) -> Gr
 
 
 def _group(name: str, ranks: Iterable[Any]) -> Group:
-    """Raises ValueError for ranks that are none, or there twice."""
+    """Raises ValueError if there are no ranks, or a rank occurs twice."""
     members = tuple(map(whole_number, ranks))
     if not members or len(set(members)) < len(members):
         raise ValueError

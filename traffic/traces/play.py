@@ -1,17 +1,17 @@
 """The graph of operations that plays a trace.
 
-A trace tells of both ends of a message, a graph of operations only once: a receive is no
-operation, but what waits for it waits for the message.
+A trace has a step for each end of a message, a graph of operations has one operation. A receive is
+not an operation: steps that wait for it wait for the message.
 
     rank 0   calc ──▶ send to 1                       work ──▶ message
     rank 1            recv from 0 ──▶ calc                        └──▶ work
 
-A send meets the receive of the same tag between the same ranks that is as many-th as it
-is itself. It does not wait for the receive to be posted: messages are WRITEs into memory
-that is there. Collectives are expanded into their messages (traffic/collectives), which carry
-bytes and no sums; the n-th collective of a process group at each of its ranks is the same one.
-A receive has begun when it is posted, long before its message comes. Work of a rank waits for
-what it must and for nothing else, other work included.
+The n-th send between two ranks with a given tag belongs to the n-th receive between them with this
+tag. A send does not wait until the receive is posted, because messages are WRITEs into memory that
+already exists. Collectives are expanded into their messages (traffic/collectives), which carry
+bytes but no sums. The n-th collectives of a process group's ranks are one and the same collective.
+A receive has begun when it is posted, long before its message arrives. Work of a rank waits only
+for the steps that the trace names, not for other work of the rank.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from traffic.traces.trace import Does, Group, Step, Trace, TraceError
 
 @dataclass(frozen=True)
 class Expansion:
-    """How a trace's collectives become messages. Other kinds than all-reduce have one algorithm."""
+    """How a trace's collectives become messages. Only all-reduce has a choice of algorithms."""
 
     all_reduce: str = ALGORITHMS[Kind.ALL_REDUCE][0]
     chunk_bytes: int | None = None
-    """The longest message; None: whatever the algorithm makes it."""
+    """The longest message; None: the algorithm decides."""
     channels: int | None = None
     """None: one for each NIC of a server."""
     server_of: Sequence[int] = ()
-    """Of each rank the number of its server; empty: each is alone."""
+    """The number of each rank's server; empty: each rank has a server of its own."""
 
     def add(
         self, schedule: Schedule, name: str, first: Step, ranks: Sequence[int], after: Waits
     ) -> Waits:
-        """The messages of one collective, `first` being its first rank's step."""
+        """Adds the messages of one collective; `first` is the step of its first rank."""
         kind = first.collective
         assert kind is not None
         own = self.all_reduce if kind is Kind.ALL_REDUCE else ALGORITHMS[kind][0]
@@ -70,10 +70,10 @@ def graph_of(
     start_ns: int = 0,
     priority: int | None = None,
 ) -> OperationGraph:
-    """The operations of a trace, rank r being the r-th of `hosts`.
+    """The operations of a trace; rank r is the r-th of `hosts`.
 
-    Raises TraceError when it cannot be played: a receive that nothing is sent to, a message
-    that nobody receives, steps that wait for each other in a cycle.
+    Raises TraceError if the trace cannot be played: a receive without a send, a send without a
+    receive, or steps that wait for each other in a cycle.
     """
     schedule = Schedule(buffers=False)
     _Units(name, trace, expansion).play(schedule)
@@ -81,7 +81,7 @@ def graph_of(
 
 
 class _Units:
-    """What is played at a time: a step, or all ranks' steps of one collective."""
+    """The units that are played: one step, or the steps of all ranks in one collective."""
 
     def __init__(self, name: str, trace: Trace, expansion: Expansion) -> None:
         self._name, self._trace, self._expansion = name, trace, expansion
@@ -92,12 +92,12 @@ class _Units:
         for members in _collectives(trace):
             self._unit_of |= dict.fromkeys(members, members)
         self._over: dict[int, tuple[int, ...]] = {}
-        """Step -> the operations that what comes after it waits for."""
+        """Step -> the operations that later steps wait for."""
         self._awaited: dict[int, tuple[int, ...]] = {}
         """Step -> the operations that it waited for."""
 
     def play(self, schedule: Schedule) -> None:
-        """Steps begin and units end, each after all it waits for."""
+        """Begins each step and ends each unit, after everything that it waits for."""
         count = len(self._trace.steps)
         for moment in self._in_order():
             if moment < count:
@@ -106,8 +106,9 @@ class _Units:
                 self._end(self._unit_of[moment - count], schedule)
 
     def _in_order(self) -> Iterator[int]:
-        """Step n begins: n. The unit whose first step is n ends: n after as many as there are
-        steps. A receive ends when its message has come, a collective when all ranks have begun."""
+        """The numbers of events in order. Number n: step n begins. Number n plus the count of all
+        steps: the unit whose first step is n ends. A receive ends when its message has arrived, a
+        collective when all ranks have begun."""
         import networkx as nx  # takes long to import, and most workloads are no traces
 
         count = len(self._trace.steps)
@@ -170,7 +171,7 @@ def _padded(rows: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def _matched(steps: Sequence[Step]) -> dict[int, int]:
-    """Receive -> its send. Raises TraceError for one without the other."""
+    """Each receive -> its send. Raises TraceError if one of the two is missing."""
     sends: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     receives: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     for number, step in enumerate(steps):
@@ -215,7 +216,7 @@ def _check_sizes(send: Step, receive: Step) -> None:
 
 
 def _collectives(trace: Trace) -> Iterator[tuple[int, ...]]:
-    """The steps, one for each of its ranks in order, that are one collective."""
+    """The steps of each collective: one of each of its ranks, in their order."""
     of_group: dict[Group, dict[int, list[int]]] = {}
     for number, step in enumerate(trace.steps):
         if step.group is not None:
@@ -226,7 +227,7 @@ def _collectives(trace: Trace) -> Iterator[tuple[int, ...]]:
 
 
 def _in_turn(steps: Sequence[Step], of_rank: dict[int, list[int]]) -> Iterator[tuple[int, ...]]:
-    """Of a group's steps, by rank: the first of every rank, then the second of every rank."""
+    """From each rank's steps of a group: the first of every rank, then the second of every rank."""
     longest = max(of_rank.values(), key=len)
     for rank, own in of_rank.items():
         if len(own) < len(longest):

@@ -1,4 +1,4 @@
-"""A trace: what each rank does, step by step, whoever wrote it down."""
+"""A trace: what each rank does, step by step, in any format."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from traffic.graph import LONGEST_MESSAGE_BYTES, LONGEST_WORK_NS
 from traffic.job import Kind
 
 LARGEST_COLLECTIVE_BYTES = 2**40
-"""A rank's buffer; larger than any GPU's memory."""
+"""The largest buffer of a rank; it is larger than any GPU's memory."""
 
 
 LONGEST_BYTES = 64_000_000
-"""Of a file, which then has some million steps."""
+"""The longest file, which has some million steps."""
 
 
 class TraceError(ValueError):
-    """What is wrong with a trace, where, and what to do. The message says all."""
+    """A mistake in a trace. The message says where it is, what is wrong, and what to do."""
 
     def __init__(self, where: str, what: str) -> None:
         super().__init__(f"{where}: {what}")
 
 
 class Does(StrEnum):
-    """What a step is."""
+    """The kind of a step."""
 
     SEND = "send"
     RECV = "recv"
@@ -34,7 +34,7 @@ class Does(StrEnum):
 
 @dataclass(frozen=True)
 class Group:
-    """The ranks of a collective, in its order."""
+    """The ranks of a collective, in order."""
 
     name: str
     ranks: tuple[int, ...]
@@ -42,13 +42,13 @@ class Group:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a rank. Steps it waits for are numbers of steps of the same trace.
+    """One step of a rank. It names the steps that it waits for by their numbers in the trace.
 
     Raises TraceError for a size or a duration that no run could have.
     """
 
     where: str
-    """Where it is told of: `ring.goal:12`."""
+    """Its place in the file: `ring.goal:12`."""
     rank: int
     does: Does
     peer: int = 0
@@ -59,9 +59,9 @@ class Step:
     group: Group | None = None
     """Of a collective."""
     after: tuple[int, ...] = ()
-    """Those that must be over."""
+    """The steps that must be over."""
     with_start_of: tuple[int, ...] = ()
-    """Those that must have begun."""
+    """The steps that must have begun."""
 
     def __post_init__(self) -> None:
         is_message = self.does is not Does.COLLECTIVE
@@ -78,7 +78,7 @@ class Step:
 
 
 def whole_number(value: object) -> int:
-    """Of what a file has in place of a number. Raises ValueError."""
+    """The whole number that a value of a file means. Raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError
     if isinstance(value, float) and not value.is_integer():

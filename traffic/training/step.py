@@ -1,8 +1,8 @@
 """A training step as a graph: forward and backward of all micro-batches through all stages.
 
-A GPU computes one thing after another, in the order of the 1F1B schedule (Narayanan et al.,
-SC'21, 2.2): as many micro-batches forward as there are stages behind it, then one backward
-and one forward in turns, then the rest backward.
+A GPU computes one pass after another, in the order of the 1F1B schedule (Narayanan et al.,
+SC'21, 2.2). First it computes as many micro-batches forward as there are stages after its own. Then
+it computes one forward and one backward in turns, and at the end the remaining ones backward.
 
     stage 1   F1 F2       B1 F3 B2 F4 B3    B4           2 stages, 4 micro-batches
     stage 2      F1 B1 F2 B2 F3 B3 F4 B4
