@@ -105,10 +105,10 @@ def collective(size: float | str | None) -> bytes:
         ([node(1, COLL, {"comm_type": GATHER, "comm_size": 8})], r"comm_type 3 is not known here"),
         (
             [node(1, COLL, {"comm_type": ALL_REDUCE, "comm_size": 8, "pg_name": "2"})],
-            r"node 1: is of process group 2 \(pg_name\), and nothing tells who is in it",
+            r"node 1: names process group 2 \(pg_name\), whose ranks are not listed",
         ),
         ([node(1, COMP, us=2**63)], r"node 1: lasts 9223372036854775808000 ns; the longest"),
-        ([node(1, COMP), node(1, COMP)], r"node 1: is there twice; give one another id"),
+        ([node(1, COMP), node(1, COMP)], r"node 1: occurs twice; give one another id"),
         ([collective(-5)], r"node 1: has -5 bytes; a collective has from 0 to 1099511627776"),
         ([collective(2**40 + 1)], r"node 1: has 1099511627777 bytes; a collective has from 0"),
         ([collective("abc")], r"node 1: attribute comm_size is 'abc'; write a whole number"),
@@ -116,7 +116,7 @@ def collective(size: float | str | None) -> bytes:
         ([collective(inf)], r"node 1: attribute comm_size is inf; write a whole number"),
         ([collective(None)], r"node 1: attribute comm_size is None; write a whole number"),
         ([], r"job\.\*\.et: have no nodes; give a rank something to do"),
-        ([b"\x05abc"], r"job\.0\.et: the message at byte \d+ is cut short, or the file is no"),
+        ([b"\x05abc"], r"job\.0\.et: the message at byte \d+ is truncated, or the file is not"),
     ],
 )
 def test_error_names_its_node(tmp_path: Path, nodes: list[bytes], error: str) -> None:
@@ -140,8 +140,8 @@ def test_truncated_trace_is_read_or_refused(tmp_path: Path) -> None:
             errors.add(re.sub(r"\d+ is", "N is", str(error)))
     assert errors == {
         "job.0.et: is empty; write the trace again",
-        "job.0.et: the message at byte N is cut short, or the file is no execution trace of "
-        "Chakra; write the trace again",
+        "job.0.et: the message at byte N is truncated, or the file is not an execution trace "
+        "of Chakra; write the trace again",
         "job.*.et: have no nodes; give a rank something to do",
     }
 
@@ -176,14 +176,14 @@ def test_missing_rank_is_named(tmp_path: Path) -> None:
     """Ranks 0 and 2, but no 1."""
     write(tmp_path, [], [], [])
     (tmp_path / "job.1.et").unlink()
-    with pytest.raises(TraceError, match=r"job\.1\.et: is not there"):
+    with pytest.raises(TraceError, match=r"job\.1\.et: is missing"):
         read_chakra(tmp_path / "job")
 
 
 def test_collective_with_missing_ranks_is_refused(tmp_path: Path) -> None:
-    """The error names the rank that takes no part."""
+    """The error names the rank that does not take part."""
     one = node(1, COLL, {"comm_type": ALL_REDUCE, "comm_size": 64})
-    with pytest.raises(TraceError, match=r"rank 1 takes no part in this collective"):
+    with pytest.raises(TraceError, match=r"rank 1 does not take part in this collective"):
         played(write(tmp_path, [one], []))
 
 
@@ -266,9 +266,9 @@ def test_group_of_one_sends_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("members", "error"),
     [
-        ((0, 1), r"job\.2\.et: node 10: is of process group 5, which has ranks 0, 1 and not this"),
-        ((0, 1, 2, 4), r"job\.0\.et: node 10: process group 5 has rank 4, and the trace 4 ranks"),
-        ((0, 1, 2, 3), r"node 10: rank 3 takes no part in this collective; let all ranks of its"),
+        ((0, 1), r"job\.2\.et: node 10: names process group 5, which has ranks 0, 1 but not"),
+        ((0, 1, 2, 4), r"job\.0\.et: node 10: process group 5 has rank 4, but the trace has 4 ra"),
+        ((0, 1, 2, 3), r"node 10: rank 3 does not take part in this collective; let all ranks"),
     ],
 )
 def test_missing_members_are_named(tmp_path: Path, members: tuple[int, ...], error: str) -> None:
@@ -295,5 +295,5 @@ def test_file_without_groups_is_refused(tmp_path: Path, text: str) -> None:
     """The error has its name and the expected content."""
     path = tmp_path / "groups.json"
     path.write_text(text)
-    with pytest.raises(TraceError, match=r"groups\.json: is no file of process groups; write"):
+    with pytest.raises(TraceError, match=r"groups\.json: is not a file of process groups"):
         read_groups(path)

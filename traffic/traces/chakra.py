@@ -87,7 +87,7 @@ def _files(prefix: Path) -> list[Path]:
     missing = next(rank for rank in range(len(ranks) + 1) if rank not in ranks)
     if missing < len(ranks) or not ranks:
         raise TraceError(
-            f"{prefix.name}.{missing}.et", "is not there; each rank has a file, from 0 on"
+            f"{prefix.name}.{missing}.et", "is missing; each rank has a file, beginning with rank 0"
         )
     return [ranks[rank] for rank in range(len(ranks))]
 
@@ -98,7 +98,7 @@ def _steps_of(file: Path, place: _Place, first: int) -> list[Step]:
     number_of: dict[int, int] = {}
     for number, node in enumerate(nodes, start=first):
         if number_of.setdefault(node.id, number) != number:
-            raise TraceError(f"{file.name}: node {node.id}", "is there twice; give one another id")
+            raise TraceError(f"{file.name}: node {node.id}", "occurs twice; give one another id")
     told = dict(place.groups)
     for node in nodes:
         if node.type == METADATA:
@@ -124,8 +124,8 @@ def _next(kind: Any, stream: BytesIO, name: str) -> Any:
     except (DecodeError, ValueError, EOFError):
         raise TraceError(
             name,
-            f"the message at byte {start} is cut short, or the file is no execution trace of "
-            "Chakra; write the trace again",
+            f"the message at byte {start} is truncated, or the file is not an execution "
+            "trace of Chakra; write the trace again",
         ) from None
 
 

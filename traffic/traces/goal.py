@@ -83,7 +83,7 @@ class _Reader:
 
     def trace(self, source: str) -> Trace:
         if self.ranks is None:
-            raise TraceError(source, "says nothing of num_ranks; begin with `num_ranks 8`")
+            raise TraceError(source, "has no num_ranks; begin with `num_ranks 8`")
         if self.rank is not None:
             raise TraceError(source, f"rank {self.rank} has no end; close it with a line `}}`")
         if not self.steps:
@@ -93,13 +93,13 @@ class _Reader:
     def _read_outside(self, line: str, where: str) -> None:
         if match := _RANKS.fullmatch(line):
             if self.ranks is not None:
-                raise TraceError(where, "tells num_ranks again; take one of the two out")
+                raise TraceError(where, "has num_ranks a second time; take one of the two out")
             self.ranks = _number(match[1], where)
         elif match := _OPEN.fullmatch(line):
             self.rank = self._known(_number(match[1], where), where)
             self.labels = {}
         else:
-            raise TraceError(where, "is no line of GOAL; write `num_ranks 8` or `rank 0 {`")
+            raise TraceError(where, "is not a line of GOAL; write `num_ranks 8` or `rank 0 {`")
 
     def _read_inside(self, line: str, where: str, rank: int) -> None:
         if match := _MESSAGE.fullmatch(line):
@@ -111,14 +111,14 @@ class _Reader:
         else:
             raise TraceError(
                 where,
-                "is no step and no dependency; write `l1: send 10b to 1 tag 0`, "
+                "is neither a step nor a dependency; write `l1: send 10b to 1 tag 0`, "
                 "`l2: recv 10b from 1 tag 0`, `l3: calc 100` or `l3 requires l1`",
             )
 
     def _add_message(self, match: re.Match[str], where: str, rank: int) -> None:
         _, verb, size, way, peer, tag = match.groups(default="0")
         if "-" in peer + tag:
-            raise TraceError(where, "takes what comes first (-1); name a rank and a tag")
+            raise TraceError(where, "has -1, which means any rank or tag; name a rank and a tag")
         if (verb == "send") != (way == "to"):
             raise TraceError(where, f"{verb} goes with {'to' if verb == 'send' else 'from'}")
         step = Step(
@@ -130,7 +130,7 @@ class _Reader:
             size_bytes=_number(size, where),
         )
         if step.peer == rank:
-            raise TraceError(where, f"rank {rank} talks to itself; take it out")
+            raise TraceError(where, f"is a message of rank {rank} to itself; take it out")
         self._add(match[1], step)
 
     def _add(self, label: str | None, step: Step) -> None:

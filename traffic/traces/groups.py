@@ -34,7 +34,7 @@ def read_groups(path: Path) -> dict[str, Group]:
         }
     except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
         raise TraceError(
-            path.name, 'is no file of process groups; write {"0": [0, 1], "1": [2, 3]}'
+            path.name, 'is not a file of process groups; write {"0": [0, 1], "1": [2, 3]}'
         ) from None
 
 
@@ -50,7 +50,7 @@ def groups_in(values: str, ranks: int, where: str) -> dict[str, Group]:
             for one in json.loads(told)
         }
     except (ValueError, SyntaxError, KeyError, TypeError, RecursionError, MemoryError):
-        raise TraceError(where, "tells process groups that are not understood") from None
+        raise TraceError(where, "has process groups that are not understood") from None
 
 
 def everybody(ranks: int) -> Group:
@@ -65,19 +65,19 @@ def group_of(name: str, groups: Groups, rank: int, ranks: int, where: str) -> Gr
     if name not in groups:
         raise TraceError(
             where,
-            f"is of process group {name} (pg_name), and nothing tells who is in it; name a file "
-            "with groups",
+            f"names process group {name} (pg_name), whose ranks are not listed; name a file with "
+            "groups",
         )
     group = groups[name]
     strangers = [other for other in group.ranks if not 0 <= other < ranks]
     if strangers:
         raise TraceError(
-            where, f"process group {name} has rank {strangers[0]}, and the trace {ranks} ranks"
+            where, f"process group {name} has rank {strangers[0]}, but the trace has {ranks} ranks"
         )
     if rank not in group.ranks:
         there = ", ".join(map(str, group.ranks))
         raise TraceError(
-            where, f"is of process group {name}, which has ranks {there} and not this one"
+            where, f"names process group {name}, which has ranks {there} but not this one"
         )
     return group
 

@@ -233,8 +233,8 @@ def _in_turn(steps: Sequence[Step], of_rank: dict[int, list[int]]) -> Iterator[t
         if len(own) < len(longest):
             raise TraceError(
                 steps[longest[len(own)]].where,
-                f"rank {rank} takes no part in this collective; let all ranks of its process "
-                "group, or none",
+                f"rank {rank} does not take part in this collective; let all ranks of its process "
+                "group take part, or none",
             )
     for members in zip(*of_rank.values(), strict=True):
         _check_members([steps[number] for number in members])
