@@ -1,7 +1,7 @@
 """Text -> plain data, and the place of each key.
 
 The YAML is composed, not loaded: one walk over the tree of nodes makes dicts, lists and scalars.
-So every key has a place, all duplicate keys are found instead of the first, and no tag can make
+So every key has a place, all duplicate keys are found and not only the first, and no tag can make
 Python objects.
 """
 

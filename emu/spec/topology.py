@@ -450,6 +450,6 @@ def _built(kind: Kind) -> Topology:
     cables = {cable: cable for cable in topology.cables}
     for one in kind.cables:
         port = topology.port_named.get(one.cable)
-        if port is not None:  # or a rule tells
+        if port is not None:  # otherwise a rule reports it
             cables[topology.cable[port]] = one.changed(topology.cable[port])
     return Topology(topology.hosts, topology.switches, tuple(cables.values()))

@@ -7,8 +7,8 @@
       - {at: 1ms, for: 1ms, wrong-map: {switch: leaf1, dscp: {26: 0}}}
 
 A kind of fault is one file of `kinds`, which registers itself, and one of the core with the same
-name: `emu/core/fault/fault_*.c`. The file here holds all that Python knows of the kind: a model of
-its parameters, what a spec may not ask of it, and the values of its parameters in the core. A fault
+name: `emu/core/fault/fault_*.c`. The file here holds everything that Python knows about the kind: a
+model of its parameters, its rules for specs, and the values of its parameters in the core. A fault
 has a key for each kind; nothing else lists the kinds.
 """
 

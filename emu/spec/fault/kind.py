@@ -1,4 +1,4 @@
-"""What a kind of fault is, and the targets that kinds have.
+"""The base of all kinds of faults, and of the targets of faults.
 
 target        key              ports at which the core has the fault
 LostLinks     cable or switch  one port of each cable that is lost

@@ -47,7 +47,7 @@ class TraceEntry(JobEntry):
     groups: str | None = Field(
         default=None,
         description="chakra: a file of the process groups that collectives name, as ASTRA-sim has "
-        'it: {"0": [0, 1], "1": [2, 3]}. Those that the trace tells itself come first.',
+        'it: {"0": [0, 1], "1": [2, 3]}. Groups in the trace itself take precedence.',
     )
 
     tflops: Integer | None = Field(
@@ -83,7 +83,7 @@ class TraceEntry(JobEntry):
     )
 
     _version: Version = PrivateAttr(default=frozenset())
-    """Of its files when it was read: entries of files that differ are not the same."""
+    """The version of its files. Entries whose files differ are not equal."""
 
     def model_post_init(self, context: Any) -> None:
         self._version = _version_of(self.file, self.groups)
@@ -113,7 +113,7 @@ class TraceEntry(JobEntry):
         return self.graph(0).total_bytes
 
     def graph(self, seed: int) -> OperationGraph:
-        """Nothing is drawn, so that one is enough for every seed."""
+        """The graph is the same for every seed, because nothing is random."""
         return super().graph(0)
 
     def put_together(self, seed: int) -> OperationGraph:
@@ -142,7 +142,7 @@ def _version_of(file: str, groups: str | None) -> Version:
         files = chain(ranks, [Path(groups)] if groups else [])
         return frozenset((str(f), f.stat().st_mtime_ns, f.stat().st_size) for f in files)
     except (OSError, ValueError):
-        return frozenset()  # whoever reads it tells why not
+        return frozenset()  # reading the file gives the reason
 
 
 def _read(kind: str, file: str, groups: str | None, tflops: int | None) -> Trace:

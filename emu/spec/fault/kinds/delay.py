@@ -1,4 +1,4 @@
-"""Delay: a cable that has become longer."""
+"""Delay: packets take longer on a cable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Delay(OnLine):
     """All packets arrive later, in their order, as if the cable were longer."""
 
     key: ClassVar[str] = "delay"
-    meaning: ClassVar[str] = "A cable that has become longer."
+    meaning: ClassVar[str] = "Packets take longer on a cable."
 
     by_ps: Time = Field(alias="by", gt=0, description="How much later, in each direction.")
 

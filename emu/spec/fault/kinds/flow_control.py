@@ -1,4 +1,4 @@
-"""Flow control: InfiniBand's credit updates vanish on a cable, or are damaged."""
+"""Flow control: InfiniBand's credit updates are lost or damaged on a cable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FlowControl(OnLine):
     """InfiniBand's credit updates are hit, and nothing else. Each direction counts its own."""
 
     key: ClassVar[str] = "flow-control"
-    meaning: ClassVar[str] = "Credit updates vanish on a cable, or are damaged. InfiniBand only."
+    meaning: ClassVar[str] = "Credit updates are lost or damaged on a cable. InfiniBand only."
     unavailable: ClassVar = {
         fabric_kind.FlowControl.PAUSES: "RoCE has no credit updates; use loss, pause-storm or "
         "slow-receiver, or fabric: ib"
@@ -40,8 +40,9 @@ class FlowControl(OnLine):
     )
     effect: Literal["lost", "damaged"] = Field(
         default="lost",
-        description="lost: they vanish. damaged: they arrive with a wrong LPCRC, and are counted.",
-        json_schema_extra=note(why="an update that vanishes shows the recovery by the next one"),
+        description="lost: they do not arrive. damaged: they arrive with a wrong LPCRC, and are "
+        "counted.",
+        json_schema_extra=note(why="a lost update shows the recovery by the next one"),
     )
 
     def parameters(self, spec: Spec, port: Port) -> Parameters:

@@ -1,4 +1,4 @@
-"""Ignored CNPs: a NIC whose reaction point is off. ECN without DCQCN."""
+"""Ignored CNPs: a NIC whose reaction point is off, so that CNPs never slow it down."""
 
 from __future__ import annotations
 

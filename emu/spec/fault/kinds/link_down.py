@@ -1,4 +1,4 @@
-"""Link down: a pulled plug."""
+"""Link down: a cable without a link, as when its plug is pulled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from emu.spec.fault.kind import LostLink, register
 
 @register
 class LinkDown(LostLink):
-    """A pulled plug: nothing passes, and what waits for the cable is discarded."""
+    """Nothing passes the cable, and packets that wait for it are discarded."""
 
     key: ClassVar[str] = "link-down"
     meaning: ClassVar[str] = "A cable through which nothing passes."

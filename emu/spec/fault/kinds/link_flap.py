@@ -1,4 +1,4 @@
-"""Link flap: a loose plug."""
+"""Link flap: a link that goes down and up again in every period."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @register
 class LinkFlap(LostLink):
-    """A loose plug: the link is down for a while at the start of every period."""
+    """The link is down for a while at the start of every period."""
 
     key: ClassVar[str] = "link-flap"
     meaning: ClassVar[str] = "A cable that fails again and again."

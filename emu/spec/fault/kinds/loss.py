@@ -1,4 +1,4 @@
-"""Loss: packets vanish on a cable."""
+"""Loss: packets are lost on a cable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from emu.spec.fault.packet_choice import OnPackets
 
 @register
 class Loss(OnPackets):
-    """The packets vanish."""
+    """The packets are lost."""
 
     key: ClassVar[str] = "loss"
-    meaning: ClassVar[str] = "Packets vanish on a cable."
+    meaning: ClassVar[str] = "Packets are lost on a cable."

@@ -1,4 +1,4 @@
-"""Reordering: packets arrive late from a cable, behind those that follow them."""
+"""Reordering: packets arrive late, after packets that were sent later on the same cable."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @register
 class Reordering(OnPackets):
-    """The packets arrive late, behind those that follow them."""
+    """The packets arrive late, after packets that were sent later."""
 
     key: ClassVar[str] = "reordering"
-    meaning: ClassVar[str] = "Packets arrive late from a cable, behind those that follow."
+    meaning: ClassVar[str] = "Packets arrive late, after packets that were sent later."
 
     by_ps: Time = Field(
         default=5_000_000,
