@@ -117,7 +117,7 @@ class Operation:
     priority: int | None = None
     """Traffic class asked for; None: the NIC's own."""
     lasts_ns: int = 0
-    """Of work."""
+    """The duration of work."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class OperationGraph:
     not_after_ns: Column = field(default_factory=_no_rows)
     """An operation that could only start later is skipped; 0: it is never skipped."""
     lasts_ns: Column = field(default_factory=_no_rows)
-    """Of work."""
+    """The duration of work."""
     busy_ps: Column = field(default_factory=_no_rows)
     """Of work: how long it occupies the flow's device, before `lasts_ns` begins."""
     src_offset: Column = field(default_factory=_no_rows)
@@ -303,7 +303,7 @@ _LEFT_OUT = {
 _COLUMNS = ("size_bytes", *_LEFT_OUT)
 """A row for each operation."""
 _RELATIONS = ("earlier", "later", "begins", "ends")
-"""Of operations, by their numbers."""
+"""The numbers of operations."""
 _OF_REQUESTS = ("asks", "carries")
 """A row for each request."""
 

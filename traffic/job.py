@@ -89,7 +89,7 @@ class Result:
 
 
 def pieces_of(at: int, size_bytes: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where the pieces of a part of a buffer are, and their sizes.
+    """The places and sizes of the pieces of a part of a buffer.
 
     A piece has whole float32s. If they do not divide evenly, the first pieces have one more.
     """

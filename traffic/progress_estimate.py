@@ -34,7 +34,7 @@ class ProgressEstimate:
         return np.where(is_known, self._planned, estimate)
 
     def in_the_end(self, is_skipped: NDArray[np.bool_]) -> Column:
-        """Of the operations that were not skipped."""
+        """The bytes of the operations that were not skipped."""
         done = np.where(is_skipped, 0, self._graph.size_bytes)
         return np.array([done[_rows(flow)].sum() for flow in self._graph.message_flows], np.int64)
 

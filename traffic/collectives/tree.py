@@ -173,7 +173,7 @@ class _Tree:
         return np.full((len(self.chunks.at), len(self.ranks) + 1), NOBODY)
 
     def _at_root(self, table: Column, children: Column) -> list[Column]:
-        """What a table says of each child of the root, in the root's column."""
+        """The columns of the root's children in a table, each moved to the root's column."""
         is_root = self.parents == NOBODY
         below = children[np.flatnonzero(is_root)[0]]
         return [np.where(is_root, table[:, [child]], NOBODY) for child in below]

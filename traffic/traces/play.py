@@ -38,7 +38,7 @@ class Expansion:
     chunk_bytes: int | None = None
     """The longest message; None: the algorithm decides."""
     channels: int | None = None
-    """None: one for each NIC of a server."""
+    """The number of channels; None: one for each NIC of a server."""
     server_of: Sequence[int] = ()
     """The number of each rank's server; empty: each rank has a server of its own."""
 

@@ -57,7 +57,7 @@ class Step:
     lasts_ns: int = 0
     collective: Kind | None = None
     group: Group | None = None
-    """Of a collective."""
+    """The ranks of a collective."""
     after: tuple[int, ...] = ()
     """The steps that must be over."""
     with_start_of: tuple[int, ...] = ()

@@ -69,7 +69,7 @@ class _Fault(Model):
         return None if self.for_ps is None else self.at_ps + self.for_ps
 
     def to_mapping(self) -> dict[str, Any]:
-        """As in a spec, which `model_validate` reads again."""
+        """The keys of the fault as in a spec; `model_validate` reads them again."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     @model_validator(mode="after")

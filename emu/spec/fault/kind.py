@@ -33,15 +33,15 @@ class FaultKind(Model, ABC):
     """The parameters of a fault. Its class is the kind."""
 
     key: ClassVar[str]
-    """Its name in a spec and, if `core` does not say otherwise, in the core."""
+    """The name of the kind in a spec and, if `core` is empty, in the core."""
     meaning: ClassVar[str]
-    """What it is, in a sentence for the list of kinds."""
+    """A description of the kind, for the list of kinds."""
     core: ClassVar[str] = ""
-    """The kind of the core that does it; empty: the one of the same name."""
+    """The name of the kind in the core; empty: the same name."""
     unavailable: ClassVar[Mapping[Framing | FlowControl, str]] = {}
     """A choice of fabrics that cannot have this fault -> why, and what to use instead."""
     already: ClassVar[str] = ""
-    """What a place that has the fault does, for kinds of which a place has one at a time."""
+    """What is said of a place that has the fault, for kinds that a place can have only once."""
     drops_lossless: ClassVar[bool] = False
     """Whether its hits are lossless packets that a switch drops."""
 
@@ -63,8 +63,8 @@ class FaultKind(Model, ABC):
         return {}
 
     def applies(self, spec: Spec) -> bool:
-        """Whether the fabric has what it changes. A variant may inherit a fault that does not
-        apply to it; that fault does nothing."""
+        """Whether the fabric has the setting that the fault changes. A variant may inherit a fault
+        that does not apply to it; that fault does nothing."""
         return self.why_unavailable(spec.fabric_kind) is None
 
     def why_unavailable(self, fabric: FabricKind) -> str | None:
@@ -73,8 +73,8 @@ class FaultKind(Model, ABC):
         return next((why for choice, why in self.unavailable.items() if choice in choices), None)
 
     def contradictions(self, fault: Fault, at: KeyPath, spec: Spec) -> Iterator[Diagnostic]:
-        """What is wrong with it in this spec. `at`: the path of the fault. The kind is available in
-        the spec's fabric."""
+        """The errors of the fault in this spec, in whose fabric the kind is available. `at`: the
+        path of the fault."""
         return iter(())
 
 
@@ -187,13 +187,13 @@ class OnPorts(FaultKind):
     @property
     @abstractmethod
     def missing(self) -> str:
-        """What a switch without that setting does not do, and what to write instead."""
+        """What a switch without that setting lacks, and what to write instead."""
 
     @abstractmethod
     def wrong_settings(
         self, at: KeyPath, spec: Spec, ports: Sequence[Port]
     ) -> Iterator[Diagnostic]:
-        """What is wrong at the ports that have the setting. `at`: the path of the parameters."""
+        """The errors at the ports that have the setting. `at`: the path of the parameters."""
 
     def contradictions(self, fault: Fault, at: KeyPath, spec: Spec) -> Iterator[Diagnostic]:
         topology = spec.topology.build()

@@ -114,7 +114,7 @@ def _curves(spec: Spec, port: Port) -> Iterator[tuple[int, Curve]]:
 
 
 def _wrong_curve(spec: Spec, port: Port, curve: Curve) -> str | None:
-    """What is wrong with a curve; None: nothing."""
+    """The error of a curve; None: there is none."""
     name = spec.topology.build().port_name[port]
     kmin, kmax = write_size(curve.kmin_bytes), write_size(curve.kmax_bytes)
     buffer = spec.switch(port.node).buffer_bytes
