@@ -34,6 +34,9 @@ _INTERFACES = tuple(
     CORE / name
     for name in (
         "headers/roce.h",
+        "sim/parameter.h",
+        "link/port_config.h",
+        "switch/switch_config.h",
         "switch/switch_api.h",
         "nic/nic_api.h",
         "nic/verbs_api.h",
@@ -53,10 +56,11 @@ _CONSTANTS = tuple(
         "fault/packet_choice.h",
         "headers/lrh.h",
         "link/credit.h",
+        "link/flow_control.h",
         "link/framing.h",
         "link/pause.h",
         "link/qos_map.h",
-        "switch/pfc_watchdog.h",
+        "switch/forwarding.h",
         "observe/latency_histogram.h",
         "observe/sampler.h",
     )

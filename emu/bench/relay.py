@@ -30,6 +30,8 @@ from emu.bench.in_lab import in_lab
 from emu.bench.native import compiled, loops
 from emu.bench.row import Row, Target, side_by_side
 from emu.bindings.af_packet_driver import packet_socket
+from emu.bindings.port_config import cable_end_config
+from emu.fabric_kind import ROCE
 from emu.lab.ipc.codec import message
 from emu.lab.ipc.jobs import Job
 from emu.lab.net_steps import AddVeth, SetUp
@@ -150,8 +152,9 @@ def _cable() -> Iterator[Relay]:
     driver = lib.driver_new(fabric, 1.0, wake)
     with packet_socket() as wire:
         channel = lib.driver_add_channel(driver, wire.fileno(), RING_FRAMES)
+        end = cable_end_config(ROCE)
         for index, interface in enumerate(("in", "out")):
-            lib.fabric_add_socket(fabric, index, False)
+            lib.fabric_add_socket(fabric, index, end)
             lib.driver_attach_end(driver, channel, socket.if_nametoindex(interface), index, False)
         lib.fabric_connect(fabric, 0, 1, 100_000_000_000, 0)
         lib.fabric_start(fabric)

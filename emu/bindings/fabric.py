@@ -16,30 +16,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, IntEnum
 from functools import cached_property
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from emu._core import ffi, lib
 from emu.bindings.faults import AddedFault, Places, add_faults
-from emu.bindings.lanes import (
-    set_up_lanes,
-    set_up_lifetimes,
-    set_up_marks,
-    set_up_pkeys,
-)
-from emu.bindings.routing import IpRoutes, LidRoutes, set_choice
+from emu.bindings.port_config import QosMaps, cable_end_config
+from emu.bindings.routing import IpRoutes, LidRoutes
 from emu.bindings.scale_up import ScaleUpFabric, ports_of
 from emu.bindings.snapshot import PortView
+from emu.bindings.switch_config import FRAME_BYTES, SwitchConfig
 from emu.errors import FabricError, UsageError
+from emu.fabric_kind import Framing
 from emu.measure.counter_table import PORT
 from emu.measure.observation import Observation, Samples
 from emu.measure.raw_counters import CounterTable, RawCounters
 from emu.measure.recording import Deadlock, SweepRecord
-from emu.spec.classes import DSCPS, PRIORITIES, Classes
 from emu.spec.fault import Fault
-from emu.spec.headroom import headroom_of
 from emu.spec.lanes import lane_buffers
 from emu.spec.outages import (
     MAX_HINTED_PORTS,
@@ -49,14 +44,10 @@ from emu.spec.outages import (
     slowest_convergence_ps,
 )
 from emu.spec.scenario import Spec
-from emu.spec.switch import Ecn, Pfc, SwitchSpec
 from emu.subnet import Subnet
 from emu.subnet.subnet import Lfts
 from topologies.graph import Cable, Host, Port, Switch, Topology
-from topologies.seeds import draw_seed
 
-FRAME_BYTES = 4352
-"""The largest frame that a fabric carries: 4096 bytes of payload and every header."""
 CAPTURE_RING_BYTES = 1 << 25
 SAMPLE_INTERVAL_PS = 500_000
 SAMPLE_CELLS = 1 << 22
@@ -68,12 +59,6 @@ DEADLOCK_INTERVAL_PS = 100_000_000
 
 _FRAMES_AT_HAND = 32
 """Frames for each port whose memory is touched before a live run: a queue of 128 KB."""
-
-_WATCHDOG_ACTIONS = {
-    "drop": lib.WATCHDOG_DROP,
-    "forward": lib.WATCHDOG_FORWARD,
-    "alert": lib.WATCHDOG_ALERT,
-}
 
 
 class FrameKind(IntEnum):
@@ -90,17 +75,6 @@ class NodeSubset(Enum):
     ALL = "all"
     SWITCHES = "switches"
     HOSTS = "hosts"
-
-
-class ClassMaps(NamedTuple):
-    """Traffic classes in the core's format: the priority of each DSCP and PCP, and the queue of
-    each priority."""
-
-    trusts_pcp: bool
-    untagged: int
-    priority_of_dscp: bytes
-    priority_of_pcp: bytes
-    queue_of: bytes
 
 
 class Fabric:
@@ -123,7 +97,6 @@ class Fabric:
         self.spec = spec
         self.topology = topology
         self.members = members
-        self.infiniband = not spec.fabric_kind.is_ethernet
         self._subnet = subnet
         self._marks = marks
         self._schedules_reroutes = schedules_reroutes
@@ -131,7 +104,7 @@ class Fabric:
         self.faults: list[AddedFault] = []
         self._lid_routes: list[LidRoutes] = []
         self._ip_routes: dict[str, IpRoutes] = {}
-        self._maps: dict[int, ClassMaps] = {}
+        self.qos_maps = QosMaps()
         self._sweeps: list[SweepRecord] = []
         inside = spec.scale_up if members is not NodeSubset.SWITCHES else None
         ports = len(self.index) + (len(ports_of(inside)) if inside else 0)
@@ -179,22 +152,10 @@ class Fabric:
 
     # ---- building ----------------------------------------------------------
 
-    def class_maps(self, classes: Classes) -> ClassMaps:
-        """The class maps, computed once for all ports and NICs that share them."""
-        if id(classes) not in self._maps:
-            self._maps[id(classes)] = _class_maps(classes)
-        return self._maps[id(classes)]
-
     def add_nic(self, host: Host, config: Any) -> Any:
         """The host's NIC (a `struct nic *`), from a `struct nic_config *`."""
         port = self.topology.ports[host.name][0]
-        nic = _have(lib.fabric_add_nic(self.core, self.index[port], config))
-        leaf = self.spec.port(self.topology.peer[port])
-        if self.infiniband:
-            set_up_lanes(self.core, self.index[port], self.spec, self.topology, port)
-        else:
-            self._set_pause(port, leaf.pfc, self.spec.host(host.name).nic.pause_response_ps)
-        return nic
+        return _have(lib.fabric_add_nic(self.core, self.index[port], config))
 
     def connect(self) -> None:
         """Connects all cables with both ends in this process, and adds their faults. All NICs must
@@ -443,7 +404,8 @@ class Fabric:
 
     def view(self, port: Port) -> PortView:
         """The present state of a port."""
-        classes = range(lib.CLASSES if self.infiniband else lib.PRIORITIES)
+        lanes = self.spec.fabric_kind.framing is Framing.INFINIBAND
+        classes = range(lib.CLASSES if lanes else lib.PRIORITIES)
 
         def per_class(look: Any) -> tuple[Any, ...]:
             return tuple(look(self.core, self.index[port], klass) for klass in classes)
@@ -464,7 +426,7 @@ class Fabric:
     def _frames(self) -> tuple[int, int]:
         """How many small (256 bytes) and large frames to allocate: more than all buffers hold."""
         nodes = len(self.topology.nodes)
-        if self.infiniband:
+        if self.spec.fabric_kind.uses_credits:
             buffers = lane_buffers(self.spec, self.topology)
         else:
             buffers = sum(self.spec.switch(s.name).buffer_bytes for s in self.topology.switches)
@@ -492,113 +454,26 @@ class Fabric:
         """Adds the ends of hosts' cables whose node is in the other process."""
         if self.members is NodeSubset.ALL:
             return
+        config = cable_end_config(self.spec.fabric_kind)
         for host in self.topology.hosts:
             for port in self.topology.ports[host.name]:
                 outside = self.topology.peer[port] if self.members is NodeSubset.HOSTS else port
-                _have_memory(lib.fabric_add_socket(self.core, self.index[outside], self.infiniband))
+                _have_memory(lib.fabric_add_socket(self.core, self.index[outside], config))
 
     def _add_switch(self, switch: Switch) -> None:
-        settings = self.spec.switch(switch.name)
-        ports = self.topology.ports[switch.name]
-        core = _have(
-            lib.fabric_add_switch(
-                self.core,
-                self.infiniband,
-                len(ports),
-                self.index[ports[0]],
-                settings.latency_ps,
-                self.spec.cuts_through(switch.name),
-            )
-        )
-        self.switches[switch.name] = core
-        for port in ports:
-            own, far = _mac(port), _mac(self.topology.peer[port])
-            lib.switch_set_mac(core, port.number, own, far)
-        set_choice(core, self.spec, switch, self._reroutings(switch))
-        if self.infiniband:
-            self._set_up_infiniband(switch, core)
-        else:
-            self._set_up_ethernet(switch, core, settings)
-
-    def _set_up_infiniband(self, switch: Switch, core: Any) -> None:
-        assert self._subnet is not None, "InfiniBand switches forward by LFTs"
         spec, topology = self.spec, self.topology
-        for port in topology.ports[switch.name]:
-            set_up_lanes(self.core, self.index[port], spec, topology, port)
-            to_host = topology.peer[port].node in topology.host
-            set_up_lifetimes(core, port.number, spec.subnet, to_host=to_host)
-            set_up_marks(core, spec, port, to_host=to_host)
-            set_up_pkeys(core, spec.subnet, port, topology.peer[port].node if to_host else None)
-        self._lid_routes.append(LidRoutes(core, spec, topology, switch, self._subnet))
-
-    def _set_up_ethernet(self, switch: Switch, core: Any, settings: SwitchSpec) -> None:
-        ports = self.topology.ports[switch.name]
-        shared = self.spec.shared_pool(switch.name)
-        assert shared > 0, "the spec's rules leave room beside the headroom"
-        lib.switch_set_buffer(core, shared, settings.reserved_bytes)
-        lib.switch_set_lossy(core, settings.queue_limit_bytes or 0, round(settings.alpha * 1024))
-        if settings.watchdog:
-            dog = settings.watchdog
-            action = _WATCHDOG_ACTIONS[dog.action]
-            times = dog.detection_ps, dog.restoration_ps, dog.poll_ps
-            lib.switch_set_watchdog(core, action, *times)
-        for port in ports:
-            self._set_up_port(core, port)
-        for queue in settings.scheduling.strict:
-            lib.switch_set_strict(core, queue)
-        for queue in range(PRIORITIES):
-            quantum = settings.scheduling.quantum(queue, FRAME_BYTES)
-            lib.switch_set_quantum(core, queue, quantum)
-        self._ip_routes[switch.name] = IpRoutes(
-            core, self.spec, self.topology, switch, self._reroutings(switch)
+        changes = self._reroutings(switch)
+        config = SwitchConfig(
+            spec, topology, switch, self.index, changes, self.qos_maps, marks=self._marks
         )
-
-    def _set_up_port(self, core: Any, port: Port) -> None:
-        settings = self.spec.port(port)
-        lib.switch_set_qos_map(core, port.number, *self.class_maps(settings.classes))
-        self._set_pause(port, settings.pfc, settings.pause_response_ps)
-        if settings.pfc:
-            pfc, xoff = settings.pfc, settings.pfc.xoff
-            headroom = headroom_of(self.spec, port)
-            lib.switch_set_pfc(core, port.number, _priorities(pfc), headroom)
-            thresholds = xoff.size_bytes, xoff.alpha_1024, pfc.xon_below_xoff
-            lib.switch_set_xoff(core, port.number, *thresholds)
-        if settings.ecn and (self._marks or settings.ecn.by_shim_only):
-            self._set_up_marking(core, port, settings.ecn)
-
-    def _set_up_marking(self, core: Any, port: Port, ecn: Ecn) -> None:
-        seed = draw_seed(self.spec.seed, self.index[port])
-        lib.switch_set_dequeue_marking(core, port.number, ecn.at == "dequeue")
-        for queue in range(PRIORITIES):
-            curve = ecn.curve(queue)
-            if curve is not None:
-                line = curve.kmin_bytes, curve.kmax_bytes, curve.pmax_2_32
-                lib.switch_set_wred(core, port.number, queue, *line, seed)
-
-    def _set_pause(self, port: Port, pfc: Pfc | None, response_ps: int | None) -> None:
-        """Sets which pauses a port obeys and sends: those of the switch on its cable."""
-        is_global = pfc is not None and pfc.frames == "pause"
-        index, priorities = self.index[port], _priorities(pfc)
-        lib.fabric_set_pause(self.core, index, is_global, priorities, response_ps or 0)
-
-
-def _class_maps(classes: Classes) -> ClassMaps:
-    return ClassMaps(
-        classes.trust == "pcp",
-        classes.untagged_priority,
-        bytes(map(classes.priority_of_dscp, range(DSCPS))),
-        bytes(map(classes.priority_of_pcp, range(PRIORITIES))),
-        bytes(map(classes.queue_of, range(PRIORITIES))),
-    )
-
-
-def _priorities(pfc: Pfc | None) -> int:
-    """The lossless priorities, one bit each."""
-    return sum(1 << priority for priority in pfc.priorities) if pfc else 0
-
-
-def _mac(port: Port) -> bytes:
-    return bytes.fromhex(port.mac.replace(":", ""))
+        first = self.index[topology.ports[switch.name][0]]
+        core = _have(lib.fabric_add_switch(self.core, first, config.struct, config.ports))
+        self.switches[switch.name] = core
+        if self._subnet is not None:
+            self._lid_routes.append(LidRoutes(core, spec, topology, switch, self._subnet))
+        else:
+            assert not spec.fabric_kind.has_subnet_manager, "its switches forward by LFTs"
+            self._ip_routes[switch.name] = IpRoutes(core, spec, topology, switch, changes)
 
 
 def gone() -> UsageError:

@@ -11,11 +11,13 @@ from functools import cache
 from typing import Any
 
 from emu._core import ffi, lib
+from emu.bindings.parameters import CoreParameters, check, text
 from emu.bindings.registry import with_parameters
 from emu.errors import FabricError
 from emu.measure.recording import FaultRecord
 from emu.spec.fault import Fault, fault_names
-from emu.spec.fault.kind import LostLinks, OnHost, Parameters
+from emu.spec.fault.kind import LostLinks, OnHost
+from emu.spec.parameters import Parameters
 from emu.spec.scenario import Spec
 from topologies.graph import Port, Topology
 from topologies.seeds import fault_seed
@@ -95,42 +97,17 @@ def core_faults() -> dict[str, frozenset[str]]:
     return with_parameters(lib.fault_kind, lib.fault_parameter)
 
 
-def _check(kind: str, given: Parameters) -> None:
-    """Raises FabricError unless the core has this kind with these parameters."""
-    known = core_faults().get(kind)
-    if known is None:
-        raise FabricError(
-            f"the core has no fault {kind}; add emu/core/fault/fault_*.c and run make setup"
-        )
-    if unknown := given.keys() - known:
-        raise FabricError(
-            f"the core's fault {kind} has no parameter {', '.join(sorted(unknown))}; compare the "
-            "model in emu/spec/fault/kinds with the table in emu/core/fault/fault_*.c"
-        )
-
-
 class _CoreConfig:
     """A `struct fault_config` and the memory that it points to."""
 
     def __init__(self, fault: Fault, parameters: Parameters, seed: int) -> None:
         kind = fault.what.core or fault.kind
-        _check(kind, parameters)
-        self._texts = [_text(name) for name in (kind, *parameters)]
-        self._arrays = [
-            ffi.new("uint64_t[]", [value] if isinstance(value, int) else list(value))
-            for value in parameters.values()
-        ]
-        self._values = ffi.new("struct fault_value[]", len(parameters))
-        for slot, name, array in zip(self._values, self._texts[1:], self._arrays, strict=True):
-            slot.name, slot.values, slot.count = name, array, len(array)
+        check("fault", "emu/core/fault/fault_*.c", kind, parameters, core_faults())
+        self._parameters = CoreParameters(parameters)
         self.struct = ffi.new("struct fault_config *")
-        self.struct.kind = self._texts[0]
+        self.struct.kind = text(kind)
         self.struct.at_ps = fault.at_ps
         self.struct.for_ps = fault.for_ps or 0
         self.struct.seed = seed
-        self.struct.parameters = self._values
+        self.struct.parameters = self._parameters.array
         self.struct.parameter_count = len(parameters)
-
-
-def _text(word: str) -> Any:
-    return ffi.new("char[]", word.encode())

@@ -8,11 +8,11 @@ from typing import Any
 from emu._core import ffi, lib
 from emu.bindings.congestion_control import set_congestion_control
 from emu.bindings.fabric import Fabric
+from emu.bindings.port_config import mac_of, set_port
 from emu.bindings.settings import copy_settings
 from emu.errors import FabricError
 from emu.spec.host import Nic
 from emu.spec.host_path import HostPath
-from emu.spec.lanes import lanes_of_link
 from emu.spec.recovery import RECOVERIES, Recovery
 from emu.subnet import Subnet
 from topologies.graph import Host
@@ -37,21 +37,16 @@ def nic_config(
     """The `struct nic_config` of the host's NIC."""
     topology, spec = fabric.topology, fabric.spec
     port = topology.ports[host.name][0]
-    gateway = topology.peer[port]
     config = ffi.new("struct nic_config *")
     copy_settings(config, spec.host(host.name).nic)
-    config.framing = lib.FRAMING_INFINIBAND if fabric.infiniband else lib.FRAMING_ETHERNET
+    set_port(config.port, spec, topology, port)
     config.address = address_of(fabric, subnet, host.name)
-    config.mac = bytes.fromhex(port.mac.replace(":", ""))
-    config.gateway_mac = bytes.fromhex(gateway.mac.replace(":", ""))
-    maps = fabric.class_maps(spec.classes_of(host.name))
-    config.priority_of_dscp, config.priority_of_pcp = maps.priority_of_dscp, maps.priority_of_pcp
-    config.trusts_pcp, config.untagged = maps.trusts_pcp, maps.untagged
+    config.gateway_mac = mac_of(topology.peer[port])
+    config.qos_map = fabric.qos_maps.of(spec.classes_of(host.name))
     vid = spec.host(host.name).nic.vlan
     config.tagged, config.vid = vid is not None, vid or 0
     config.guid = host_port_guid(host)
     config.lmc = subnet.lmc if subnet else 0
-    config.vl_of_sl = spec.subnet.vl_of_sl(lanes_of_link(spec, topology, port))
     _set_path(config.path, spec.host(host.name).path)
     config.max_qps = max_qps
     config.max_regions = max_regions

@@ -1,5 +1,4 @@
-"""The routes of a switch in the core, from the start and after link changes, and its choice among
-several next hops."""
+"""The routes of a switch in the core, from the start and after link changes."""
 
 from __future__ import annotations
 
@@ -9,34 +8,13 @@ from typing import Any
 from emu._core import lib
 from emu.bindings.source_ports import source_ports
 from emu.errors import FabricError
-from emu.spec.outages import Rerouting, degraded, is_hinted, outages
+from emu.spec.outages import Rerouting, degraded, outages
 from emu.spec.pinning import pins_of
 from emu.spec.routing import PACKET_KINDS
 from emu.spec.scenario import Spec
-from emu.spec.subnet import SLS
 from emu.subnet import Subnet
 from emu.subnet.subnet import Lfts
 from topologies.graph import Cable, Port, Switch, Topology
-from topologies.seeds import ecmp_seed
-
-KINDS = {
-    "ecmp": lib.LOAD_BALANCE_ECMP,
-    "ecmp-qp": lib.LOAD_BALANCE_ECMP_QP,
-    "pinned": lib.LOAD_BALANCE_PINNED,
-    "flowlet": lib.LOAD_BALANCE_FLOWLET,
-    "spray": lib.LOAD_BALANCE_SPRAY,
-    "adaptive": lib.LOAD_BALANCE_ADAPTIVE,
-}
-
-
-def set_choice(core: Any, spec: Spec, switch: Switch, changes: Sequence[Rerouting]) -> None:
-    """Sets how the switch, which will have these changes of routes, chooses among next hops."""
-    routing = spec.switch(switch.name).routing
-    seed = ecmp_seed(routing.seed_of(spec.seed), switch)
-    hints = is_hinted(spec, switch.name, changes)
-    _have_memory(
-        lib.switch_set_load_balance(core, KINDS[routing.kind], seed, routing.gap_ps, hints),
-    )
 
 
 class IpRoutes:
@@ -108,9 +86,6 @@ class LidRoutes:
         self._switch = switch
         self._lids, self._lmc = subnet.lids, subnet.lmc
         self._routing = spec.switch(switch.name).routing
-        lib.switch_set_balanced_sls(
-            core, sum(1 << sl for sl in range(SLS) if self._routing.balances(sl))
-        )
         self._now = self._routes(topology, subnet.lfts)
         for numbers, lids in _alike(self._now).items():
             _have_memory(lib.switch_add_routes(core, lids, len(lids), numbers, len(numbers)))

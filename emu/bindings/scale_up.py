@@ -9,13 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 from emu._core import ffi, lib
+from emu.bindings.port_config import FRAMINGS
+from emu.bindings.switch_config import FORWARDINGS, FRAME_BYTES
 from emu.errors import FabricError
+from emu.fabric_kind import SCALE_UP
+from emu.spec.queue_discipline import QUEUES
 from emu.spec.scale_up import ScaleUp
 from topologies.graph import Host, Port, Topology
 
 LANES = 1
-_SL2VL = bytes(lib.SLS)
-"""All service levels use the only lane."""
 
 
 class ScaleUpFabric:
@@ -33,15 +35,12 @@ class ScaleUpFabric:
 
     def add_nic(self, host: Host, config: Any) -> Any:
         """Adds the NIC of a GPU's links (a `struct nic *`), from a `struct nic_config *`."""
-        config.framing = lib.FRAMING_INFINIBAND
         config.address = host.index
-        config.lmc = 0
-        config.vl_of_sl = _SL2VL
         (port,) = self._topology.ports[host.name]
+        self._set_port(config.port, port)
         nic = lib.fabric_add_nic(self._core, self._index[port], config)
         if not nic:
             raise FabricError("the servers' fabric does not fit into memory; make it smaller")
-        self._set_lanes(port)
         self._with_nic.add(port)
         return nic
 
@@ -61,20 +60,30 @@ class ScaleUpFabric:
         return {name[port]: index for port, index in self._index.items() if port in there}
 
     def _add_switch(self, ports: list[Port]) -> None:
-        switch = lib.fabric_add_switch(
-            self._core, True, len(ports), self._index[ports[0]], self._links.latency_ps, True
-        )
+        config = ffi.new("struct switch_config *")
+        config.ports = len(ports)
+        config.forwarding = FORWARDINGS[SCALE_UP.forwarding]
+        config.latency_ps = self._links.latency_ps
+        config.cut_through = SCALE_UP.cuts_through
+        config.arbiter.quantum = [FRAME_BYTES] * QUEUES
+        configs = ffi.new("struct switch_port_config[]", len(ports))
+        for own, port in zip(configs, ports, strict=True):
+            self._set_port(own.port, port)
+            own.queue_of = list(range(QUEUES))
+        switch = lib.fabric_add_switch(self._core, self._index[ports[0]], config, configs)
         if switch == ffi.NULL:
             raise FabricError("the servers' fabric does not fit into memory; make it smaller")
         for port in ports:
-            self._set_lanes(port)
             gpu = self._topology.host[self._topology.peer[port].node]
             lib.switch_add_routes(switch, [gpu.index], 1, [port.number], 1)
 
-    def _set_lanes(self, port: Port) -> None:
-        index, width = self._index[port], self._topology.cable[port].width
-        lib.fabric_set_lanes(self._core, index, width, LANES, self._links.buffer_bytes)
-        lib.fabric_set_sl2vl(self._core, index, _SL2VL)
+    def _set_port(self, config: Any, port: Port) -> None:
+        """Fills in a `struct port_config`. All service levels use the only lane."""
+        config.framing = FRAMINGS[SCALE_UP.framing]
+        config.flow_control = lib.FLOW_CONTROL_CREDITS
+        config.credit.vls = LANES
+        config.credit.width = self._topology.cable[port].width
+        config.credit.buffer_bytes = [self._links.buffer_bytes] * LANES
 
 
 def ports_of(topology: Topology) -> list[Port]:

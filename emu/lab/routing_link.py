@@ -60,7 +60,7 @@ class RoutingLink:
         if changes is None:
             return
         at_ps, down = changes
-        if not fabric.infiniband:
+        if not fabric.spec.fabric_kind.has_subnet_manager:
             fabric.hint(always=True)
             self._hints, self._loaded, self._changed_ps = True, False, at_ps
         names = tuple(sorted(fabric.topology.port_name[cable.a] for cable in down))

@@ -154,7 +154,7 @@ class LiveClock(Clock):
         self.fabric.prefault()
         self.fabric.start()
         self._thread.start()
-        if self.fabric.infiniband:
+        if self.fabric.spec.fabric_kind.uses_credits:
             self._wait_for_credit()
 
     def _wait_for_credit(self) -> None:

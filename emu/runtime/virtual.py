@@ -19,6 +19,7 @@ from emu.bindings.host_nics import HostNics
 from emu.bindings.snapshot import PortView, QueuePairView
 from emu.clocks import VIRTUAL
 from emu.errors import UsageError
+from emu.fabric_kind import Framing
 from emu.measure.merge import merge_observations
 from emu.measure.observation import Observation
 from emu.measure.recording import MarkedBy, Recording
@@ -156,7 +157,7 @@ class VirtualFabric:
         a frame longer than the fabric carries.
         """
         kind = FrameKind.ETHERNET
-        if self.fabric.infiniband:
+        if self.fabric.spec.fabric_kind.framing is Framing.INFINIBAND:
             kind = FrameKind.IB_LINK if len(frame) == lib.FLOW_CONTROL_BYTES else FrameKind.IB
         if not self.fabric.inject(self._named(at), kind, frame):
             raise UsageError(f"{at} carries no frame of {len(frame)} bytes")

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from emu.fabric_kind import Framing
 from emu.spec import references
 from emu.spec.base import Model
 from emu.spec.notes import note
+from emu.spec.parameters import Parameters
 from emu.spec.quantities import Integer, Time
+from emu.spec.queue_discipline import Discipline, QueueDiscipline
+from emu.spec.subnet import DATA_VLS
+from topologies.graph import Port
+
+if TYPE_CHECKING:
+    from emu.spec.scenario import Spec
+
+THRESHOLDS = 16
+"""Steps of the congestion threshold between an empty and a full buffer."""
+PACKET_SIZE_UNIT = 64
+"""Bytes."""
 
 
 class Cnp(Model):
@@ -33,7 +46,7 @@ class Cnp(Model):
     )
 
 
-class Fecn(Model):
+class Fecn(Model, QueueDiscipline):
     """Congestion marking by an InfiniBand switch, with the fields of SwitchCongestionSetting."""
 
     threshold: Integer = Field(
@@ -83,3 +96,20 @@ class Fecn(Model):
             source=references.IBTA_CC,
         ),
     )
+
+    def discipline(self, spec: Spec, port: Port) -> Discipline | None:
+        if spec.fabric_kind.framing is not Framing.INFINIBAND:
+            return None
+        topology, credits = spec.topology.build(), spec.switch(port.node).credits
+        to_host = topology.peer[port].node in topology.host
+        lanes = range(DATA_VLS)
+        parameters: Parameters = {
+            "threshold_bytes": [
+                credits.buffer_of(vl) * (THRESHOLDS - self.threshold) // THRESHOLDS for vl in lanes
+            ],
+            "marking_rate": self.marking_rate,
+            "packet_bytes": self.packet_size * PACKET_SIZE_UNIT,
+            "marks_as_victim": self.victim_mask == "all"
+            or (self.victim_mask == "hosts" and to_host),
+        }
+        return Discipline("fecn", lanes, parameters)

@@ -7,13 +7,14 @@ after all settings are merged.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
+from emu.fabric_kind import Framing
 from emu.spec import references
 from emu.spec.base import Model
-from emu.spec.classes import Classes
+from emu.spec.classes import PRIORITIES, Classes
 from emu.spec.ecn_feedback import Fecn
 from emu.spec.merge import inherit
 from emu.spec.notes import note
@@ -32,8 +33,13 @@ from emu.spec.quantities import (
     Threshold,
     Time,
 )
+from emu.spec.queue_discipline import Discipline, QueueDiscipline
 from emu.spec.routing import Routing
 from emu.spec.subnet import Vl
+from topologies.graph import Port
+
+if TYPE_CHECKING:
+    from emu.spec.scenario import Spec
 
 OPERATIONAL_VLS = (1, 2, 4, 8, 15)
 """The numbers of lanes that InfiniBand's PortInfo.OperationalVLs can express."""
@@ -204,7 +210,7 @@ class Curve(Model):
         return round(self.pmax * (2**32 - 1))
 
 
-class Ecn(Curve):
+class Ecn(Curve, QueueDiscipline):
     """WRED marking on the instantaneous depth of a packet's egress queue."""
 
     at: Literal["enqueue", "dequeue"] = Field(
@@ -235,6 +241,18 @@ class Ecn(Curve):
     @property
     def may_be_ebpf(self) -> bool:
         return not self.by_shim_only and self.marker != "red"
+
+    def discipline(self, spec: Spec, port: Port) -> Discipline | None:
+        if spec.fabric_kind.framing is not Framing.ETHERNET:
+            return None
+        curves = {queue: curve for queue in range(PRIORITIES) if (curve := self.curve(queue))}
+        parameters: dict[str, int | list[int]] = {"at_dequeue": self.at == "dequeue"}
+        for name in ("kmin_bytes", "kmax_bytes", "pmax_2_32"):
+            parameters[name] = [
+                getattr(curves[queue], name) if queue in curves else 0
+                for queue in range(PRIORITIES)
+            ]
+        return Discipline("wred", tuple(curves), parameters, may_be_kernels=not self.by_shim_only)
 
     def curve(self, queue: int) -> Curve | None:
         """The curve of a queue; None: the queue does not mark."""

@@ -145,31 +145,32 @@ static const struct port_handler wire_handler = {.receive = wire_receive, .pull 
 
 /* ---- setting up ------------------------------------------------------------------ */
 
+static struct port_config port_config_of(int which, enum framing framing)
+{
+    struct port_config config = {.framing = (uint8_t)framing,
+                                 .mac = {2, 0, 10, 0, 0, (uint8_t)(which + 1)}};
+    if (framing == FRAMING_ETHERNET) {
+        config.flow_control = FLOW_CONTROL_PFC;
+        config.pause.priorities = 0xFF;
+    } else {
+        config.flow_control = FLOW_CONTROL_CREDITS;
+        config.credit = (struct credit_config){
+            .vls = 1, .width = 4, .buffer_bytes = {CREDIT_WINDOW * CREDIT_BLOCK}};
+    }
+    return config;
+}
+
 static struct nic_config nic_config_of(int which, enum framing framing)
 {
-    struct nic_config config = {.framing = framing,
-                                .mac = {2, 0, 10, 0, 0, (uint8_t)(which + 1)},
+    struct nic_config config = {.port = port_config_of(which, framing),
                                 .gateway_mac = {2, 0, 10, 0, 0, (uint8_t)(2 - which)},
                                 .max_qps = 8,
                                 .max_regions = 4 + 64};
     config.address =
         framing == FRAMING_ETHERNET ? 0x0A000001u + (uint32_t)which : 4u + (uint32_t)which;
     for (uint8_t dscp = 0; dscp < 64; dscp++)
-        config.priority_of_dscp[dscp] = dscp >> 3;
+        config.qos_map.of_dscp[dscp] = dscp >> 3;
     return config;
-}
-
-static void give_flow_control(struct port *port)
-{
-    if (port->framing == FRAMING_ETHERNET) {
-        port_set_flow_control(port, FLOW_CONTROL_PFC);
-        port->pause.obeyed = 0xFF;
-        return;
-    }
-    port_set_flow_control(port, FLOW_CONTROL_CREDITS);
-    port->vls = port->credit.classes = 1;
-    port->credit.width = 4;
-    port->credit.of_class[0].rx.buffer_blocks = CREDIT_WINDOW;
 }
 
 /* Adds a source with a known pattern, different for each NIC, and a sink between guards. */
@@ -212,11 +213,9 @@ void bench_init(struct bench *bench, enum framing framing, const struct qp_confi
             nic_init(&bench->nic[i], &bench->arena, &bench->clock, &bench->pool, &bench->rng, &own);
         assert(made);
         struct port *port = &bench->nic[i].port, *wire = &bench->wire[i];
-        port_init(wire, &bench->clock, &bench->pool, &wire_handler, bench, framing);
+        port_init(wire, &bench->clock, &bench->pool, &wire_handler, bench, &own.port);
         port_connect(port, wire, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
         port_connect(wire, port, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
-        give_flow_control(port);
-        give_flow_control(wire);
         add_memory(bench, i);
     }
     bench->qp[0] = bench_add_pair(bench, config);

@@ -31,13 +31,12 @@ static struct cable_end *end_of(struct port *port)
     return port->handler == &end_handler ? container_of(port, struct cable_end, port) : NULL;
 }
 
-bool fabric_add_socket(struct fabric *fabric, uint32_t index, bool infiniband)
+bool fabric_add_socket(struct fabric *fabric, uint32_t index, const struct port_config *config)
 {
     struct cable_end *end = arena_take(&fabric->arena, 1, sizeof *end);
     if (!end)
         return false;
-    port_init(&end->port, &fabric->clock, &fabric->pool, &end_handler, fabric,
-              infiniband ? FRAMING_INFINIBAND : FRAMING_ETHERNET);
+    port_init(&end->port, &fabric->clock, &fabric->pool, &end_handler, fabric, config);
     end->port.index = index;
     end->port.outside = true;
     fabric->ports[index] = &end->port;
@@ -99,28 +98,14 @@ bool fabric_inject(struct fabric *fabric, uint32_t index, uint8_t kind, const ui
 
 /* ---- switches ---------------------------------------------------------------- */
 
-struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, uint32_t ports,
-                                        uint32_t first_index, int64_t latency_ps, bool cut_through)
+struct fabric_switch *fabric_add_switch(struct fabric *fabric, uint32_t first_index,
+                                        const struct switch_config *config,
+                                        const struct switch_port_config *ports)
 {
-    struct switch_config config = {
-        .framing = infiniband ? FRAMING_INFINIBAND : FRAMING_ETHERNET,
-        .forwarding = infiniband ? FORWARDING_LID : FORWARDING_IPV4,
-        .datapath = DATAPATH_OWN,
-        .latency = latency_ps,
-        .cut_through = cut_through,
-        .ports = ports,
-        .lossy = {.alpha_1024 = 1024},
-        .tail_drop = infiniband ? 0 : UINT16_MAX,
-        .packet_limit = infiniband ? 1u << VL_MANAGEMENT : 0,
-    };
-    for (int tc = 0; tc < CLASSES; tc++)
-        config.arbiter.quantum[tc] = ARBITER_QUANTUM;
-    if (infiniband)
-        config.arbiter.strict = 1u << VL_MANAGEMENT;
     struct fabric_switch *sw = arena_take(&fabric->arena, 1, sizeof *sw);
-    if (!sw || !switch_init(sw, &fabric->arena, &fabric->clock, &fabric->pool, &config))
+    if (!sw || !switch_init(sw, &fabric->arena, &fabric->clock, &fabric->pool, config, ports))
         return NULL;
-    for (uint32_t number = 1; number <= ports; number++) {
+    for (uint32_t number = 1; number <= config->ports; number++) {
         struct switch_port *own = switch_port(sw, number);
         own->port.index = first_index + number - 1;
         fabric->ports[own->port.index] = &own->port;

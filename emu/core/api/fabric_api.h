@@ -1,7 +1,7 @@
 /* The fabric as Python sees it: plain prototypes, which the binding reads. Times are emulated
  * picoseconds, sizes bytes, rates bits/s.
  *
- * Order of use: fabric_new, add nodes, configure them, connect, fabric_start; then fabric_run
+ * Order of use: fabric_new, add nodes with their settings, connect, fabric_start; then fabric_run
  * (virtual clock) or a driver (af_packet_driver.h). A set-up call that fails for want of memory
  * returns NULL or false. Every port has an index, chosen by the caller, which must be unique and
  * less than the number of ports given to fabric_new. */
@@ -17,6 +17,9 @@ struct fabric_switch;
 struct clock;
 struct nic;
 struct nic_config;
+struct port_config;
+struct switch_config;
+struct switch_port_config;
 struct fault;
 struct fault_config;
 
@@ -24,32 +27,18 @@ struct fabric *fabric_new(uint64_t seed, uint32_t ports, uint32_t small_frames,
                           uint32_t large_frames, uint32_t frame_bytes);
 void fabric_free(struct fabric *fabric);
 
-/* Adds a switch, which switch_api.h configures. Its ports are numbered from 1 and have the indices
- * from first_index on. */
-struct fabric_switch *fabric_add_switch(struct fabric *fabric, bool infiniband, uint32_t ports,
-                                        uint32_t first_index, int64_t latency_ps, bool cut_through);
+/* Adds a switch. `ports` has the settings of config->ports ports, which are numbered from 1 and
+ * have the indices from first_index on. NULL also when no queue discipline has a name or a
+ * parameter that `ports` gives. */
+struct fabric_switch *fabric_add_switch(struct fabric *fabric, uint32_t first_index,
+                                        const struct switch_config *config,
+                                        const struct switch_port_config *ports);
 
 /* Adds the end of a cable to another process. A driver sends and receives its frames. */
-bool fabric_add_socket(struct fabric *fabric, uint32_t index, bool infiniband);
+bool fabric_add_socket(struct fabric *fabric, uint32_t index, const struct port_config *config);
 
-/* Adds a NIC with one port, which nic_api.h configures. The fabric frees it. */
+/* Adds a NIC with one port. The fabric frees it. */
 struct nic *fabric_add_nic(struct fabric *fabric, uint32_t index, const struct nic_config *config);
-
-/* InfiniBand: the physical lanes of the cable, the data VLs of a port, and the receive buffer of
- * each VL. */
-void fabric_set_lanes(struct fabric *fabric, uint32_t index, uint8_t width, uint8_t vls,
-                      uint32_t buffer_bytes);
-void fabric_set_lane_buffer(struct fabric *fabric, uint32_t index, uint8_t vl,
-                            uint32_t buffer_bytes);
-/* InfiniBand: the VL on which packets of a service level leave a port; 15: none. */
-void fabric_set_sl2vl(struct fabric *fabric, uint32_t index, const uint8_t sl2vl[16]);
-/* InfiniBand: VL arbitration, by lists of (VL, weight) pairs, at most 64 each. */
-bool fabric_set_vlarb(struct fabric *fabric, uint32_t index, const uint8_t (*high)[2],
-                      uint8_t highs, const uint8_t (*low)[2], uint8_t lows, uint8_t limit);
-/* Ethernet: the port obeys and sends either PFC, for these priorities, or 802.3x pauses (`global`).
- * It obeys a pause frame `response_ps` after its arrival. */
-void fabric_set_pause(struct fabric *fabric, uint32_t index, bool global, uint8_t priorities,
-                      int64_t response_ps);
 
 /* Connects two ports by a cable. */
 void fabric_connect(struct fabric *fabric, uint32_t index_a, uint32_t index_b, uint64_t rate_bps,

@@ -433,8 +433,8 @@ bool driver_attach_datapath(struct driver *driver, int channel, int ifindex,
         return false;
     attachment->sw = sw;
     attachment->number = number;
-    sw->config.datapath = DATAPATH_EXTERNAL;
-    sw->config.transit_timeout = (picoseconds)((double)timeout_ns * PS_PER_NS / driver->slowdown);
+    sw->datapath = DATAPATH_EXTERNAL;
+    sw->transit_timeout = (picoseconds)((double)timeout_ns * PS_PER_NS / driver->slowdown);
     sw->hand_over = hand_over;
     sw->lost_in_datapath = lost_in_datapath;
     sw->external_datapath = driver;

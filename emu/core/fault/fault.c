@@ -20,55 +20,7 @@ const char *fault_kind(uint32_t index)
 
 const char *fault_parameter(uint32_t index, uint32_t place)
 {
-    const struct fault_field *field = REGISTRY_AT(fault_kinds, index)->parameters;
-    while (place-- && field && field->name)
-        field++;
-    return field ? field->name : NULL;
-}
-
-/* ---- parameters ------------------------------------------------------------------- */
-
-static const struct fault_field *field_named(const struct fault_ops *ops, const char *name)
-{
-    for (const struct fault_field *field = ops->parameters; field && field->name; field++)
-        if (strcmp(field->name, name) == 0)
-            return field;
-    return NULL;
-}
-
-static void store(void *to, size_t bytes, uint64_t value)
-{
-    switch (bytes) {
-    case sizeof(uint8_t):
-        *(uint8_t *)to = (uint8_t)value;
-        break;
-    case sizeof(uint32_t):
-        *(uint32_t *)to = (uint32_t)value;
-        break;
-    case sizeof(uint64_t):
-        *(uint64_t *)to = value;
-        break;
-    default:
-        __builtin_unreachable();
-    }
-}
-
-static bool set_parameter(struct fault *fault, const struct fault_value *value)
-{
-    const struct fault_field *field = field_named(fault->ops, value->name);
-    if (!field || value->count > field->elements)
-        return false;
-    for (uint32_t i = 0; i < value->count; i++)
-        store((char *)fault + field->offset + i * field->bytes, field->bytes, value->values[i]);
-    return true;
-}
-
-static bool set_parameters(struct fault *fault, const struct fault_config *config)
-{
-    for (uint32_t i = 0; i < config->parameter_count; i++)
-        if (!set_parameter(fault, &config->parameters[i]))
-            return false;
-    return true;
+    return parameter_name(REGISTRY_AT(fault_kinds, index)->parameters, place);
 }
 
 /* ---- life ------------------------------------------------------------------------- */
@@ -118,7 +70,7 @@ struct fault *fault_add(struct faults *faults, struct arena *arena, struct port 
     if (!fault)
         return NULL;
     *fault = (struct fault){.ops = ops, .all = faults, .port = port, .far = far};
-    if (!set_parameters(fault, config))
+    if (!parameters_set(fault, ops->parameters, config->parameters, config->parameter_count))
         return NULL;
     fault->duration = config->for_ps;
     fault->rng.state = config->seed;

@@ -26,6 +26,7 @@
 #include "fault/fault_api.h"
 #include "link/port.h"
 #include "sim/arena.h"
+#include "sim/parameter_field.h"
 #include "sim/registry.h"
 #include "sim/rng.h"
 
@@ -38,28 +39,10 @@ struct faults {
     picoseconds links_changed_at;
 };
 
-/* An unsigned integer in a kind's own struct, or an array of them. The list of a kind's parameters
- * ends with one that has no name. */
-struct fault_field {
-    const char *name;
-    size_t offset, bytes; /* of one element */
-    uint32_t elements;
-};
-
-#define FAULT_FIELD(type, member)                                                                  \
-    {                                                                                              \
-#member, offsetof(struct type, member), sizeof(((struct type *)0)->member), 1              \
-    }
-#define FAULT_ARRAY(type, member)                                                                  \
-    {                                                                                              \
-#member, offsetof(struct type, member), sizeof(((struct type *)0)->member[0]),             \
-            sizeof(((struct type *)0)->member) / sizeof(((struct type *)0)->member[0])             \
-    }
-
 struct fault_ops {
-    const char *name; /* the key in a spec */
-    size_t bytes;     /* size of the kind's own struct */
-    const struct fault_field *parameters;
+    const char *name;                         /* the key in a spec */
+    size_t bytes;                             /* size of the kind's own struct */
+    const struct parameter_field *parameters; /* in that struct */
     bool exclusive;
     void (*inject)(struct fault *fault, picoseconds now);
     void (*clear)(struct fault *fault, picoseconds now);

@@ -5,21 +5,16 @@
 
 #include <stdint.h>
 
-struct fault;
+#include "sim/parameter.h"
 
-/* A parameter of a kind of fault: one value, or a list of them. */
-struct fault_value {
-    const char *name;
-    const uint64_t *values;
-    uint32_t count;
-};
+struct fault;
 
 struct fault_config {
     const char *kind; /* its key in a spec */
     int64_t at_ps;    /* when it begins; a time in the past means now */
     int64_t for_ps;   /* how long it lasts; 0: until it is cleared */
     uint64_t seed;    /* of its random numbers */
-    const struct fault_value *parameters;
+    const struct parameter *parameters;
     uint32_t parameter_count;
 };
 

@@ -18,7 +18,7 @@ static void packet(struct fault *fault, struct frame *frame, picoseconds now)
     line_fault_corrupt(fault, frame, now);
 }
 
-static const struct fault_field parameters[] = {CHOICE_FIELDS(corruption), {0}};
+static const struct parameter_field parameters[] = {CHOICE_FIELDS(corruption), {0}};
 
 static const struct fault_ops corruption = {
     .name = "corruption",

@@ -23,7 +23,7 @@ static void packet(struct fault *fault, struct frame *frame, picoseconds now)
     holding_fault_hold(fault, frame, until, now);
 }
 
-static const struct fault_field parameters[] = {FAULT_FIELD(delay, by_ps), {0}};
+static const struct parameter_field parameters[] = {PARAMETER_FIELD(delay, by_ps), {0}};
 
 static const struct fault_ops delay = {
     .name = "delay",

@@ -99,7 +99,7 @@ static void clear(struct fault *fault, picoseconds now)
     line_fault_clear(fault, now);
 }
 
-static const struct fault_field parameters[] = {CHOICE_FIELDS(duplication), {0}};
+static const struct parameter_field parameters[] = {CHOICE_FIELDS(duplication), {0}};
 
 static const struct fault_ops duplication = {
     .name = "duplication",

@@ -23,8 +23,8 @@ static void packet(struct fault *fault, struct frame *frame, picoseconds now)
         line_fault_drop(fault, frame);
 }
 
-static const struct fault_field parameters[] = {
-    CHOICE_FIELDS(flow_control_fault), FAULT_FIELD(flow_control_fault, damages), {0}};
+static const struct parameter_field parameters[] = {
+    CHOICE_FIELDS(flow_control_fault), PARAMETER_FIELD(flow_control_fault, damages), {0}};
 
 static const struct fault_ops flow_control = {
     .name = "flow-control",

@@ -54,8 +54,8 @@ static void clear(struct fault *fault, picoseconds now)
         link_cut_up(fault, now);
 }
 
-static const struct fault_field parameters[] = {
-    FAULT_FIELD(link_flap, period_ps), FAULT_FIELD(link_flap, down_ps), {0}};
+static const struct parameter_field parameters[] = {
+    PARAMETER_FIELD(link_flap, period_ps), PARAMETER_FIELD(link_flap, down_ps), {0}};
 
 static const struct fault_ops link_flap = {
     .name = "link-flap",

@@ -18,7 +18,7 @@ static void packet(struct fault *fault, struct frame *frame, picoseconds now)
     line_fault_drop(fault, frame);
 }
 
-static const struct fault_field parameters[] = {CHOICE_FIELDS(loss), {0}};
+static const struct parameter_field parameters[] = {CHOICE_FIELDS(loss), {0}};
 
 static const struct fault_ops loss = {
     .name = "loss",

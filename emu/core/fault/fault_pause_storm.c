@@ -38,7 +38,7 @@ static void clear(struct fault *fault, picoseconds now)
     port_pause_peer(fault->port, storm_of(fault)->priority, false, now);
 }
 
-static const struct fault_field parameters[] = {FAULT_FIELD(pause_storm, priority), {0}};
+static const struct parameter_field parameters[] = {PARAMETER_FIELD(pause_storm, priority), {0}};
 
 static const struct fault_ops pause_storm = {
     .name = "pause-storm",

@@ -19,8 +19,8 @@ static void packet(struct fault *fault, struct frame *frame, picoseconds now)
     holding_fault_hold(fault, frame, now + own->by_ps, now);
 }
 
-static const struct fault_field parameters[] = {
-    CHOICE_FIELDS(reordering), FAULT_FIELD(reordering, by_ps), {0}};
+static const struct parameter_field parameters[] = {
+    CHOICE_FIELDS(reordering), PARAMETER_FIELD(reordering, by_ps), {0}};
 
 static const struct fault_ops reordering = {
     .name = "reordering",

@@ -45,8 +45,8 @@ static void clear(struct fault *fault, picoseconds now)
     rx_throttle_set(throttle, healthy->rate_bps, healthy->buffer_bytes, now);
 }
 
-static const struct fault_field parameters[] = {
-    FAULT_FIELD(slow_receiver, rate_bps), FAULT_FIELD(slow_receiver, buffer_bytes), {0}};
+static const struct parameter_field parameters[] = {
+    PARAMETER_FIELD(slow_receiver, rate_bps), PARAMETER_FIELD(slow_receiver, buffer_bytes), {0}};
 
 static const struct fault_ops slow_receiver = {
     .name = "slow-receiver",

@@ -60,7 +60,8 @@ static void clear(struct fault *fault, picoseconds now)
     switch_port_of(fault->port)->pfc.headroom_bytes = headroom_of(fault)->healthy_bytes;
 }
 
-static const struct fault_field parameters[] = {FAULT_FIELD(small_headroom, headroom_bytes), {0}};
+static const struct parameter_field parameters[] = {PARAMETER_FIELD(small_headroom, headroom_bytes),
+                                                    {0}};
 
 static const struct fault_ops small_headroom = {
     .name = "small-headroom",

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fault/fault.h"
+#include "switch/queue_wred.h"
 #include "switch/switch.h"
 
 struct wrong_ecn {
@@ -21,10 +22,12 @@ static struct wrong_ecn *ecn_of(struct fault *fault)
     return container_of(fault, struct wrong_ecn, fault);
 }
 
+/* NULL: the kernel's RED marks, which reads no curves of ours. */
 static struct wred *curves_of(const struct fault *fault)
 {
     struct switch_port *out = switch_port_of(fault->port);
-    return out->disciplined[QUEUE_WRED] || !out->external_wred ? out->wred : out->external_wred;
+    struct queue_wred *own = discipline_state(out, QUEUE_WRED);
+    return own ? own->curve : out->external_wred;
 }
 
 static uint64_t sent(const struct fault *fault)
@@ -70,10 +73,10 @@ static void clear(struct fault *fault, picoseconds now)
     memcpy(curves_of(fault), ecn_of(fault)->healthy, sizeof ecn_of(fault)->healthy);
 }
 
-static const struct fault_field parameters[] = {FAULT_ARRAY(wrong_ecn, kmin_bytes),
-                                                FAULT_ARRAY(wrong_ecn, kmax_bytes),
-                                                FAULT_ARRAY(wrong_ecn, pmax_2_32),
-                                                {0}};
+static const struct parameter_field parameters[] = {PARAMETER_ARRAY(wrong_ecn, kmin_bytes),
+                                                    PARAMETER_ARRAY(wrong_ecn, kmax_bytes),
+                                                    PARAMETER_ARRAY(wrong_ecn, pmax_2_32),
+                                                    {0}};
 
 static const struct fault_ops wrong_ecn = {
     .name = "wrong-ecn",

@@ -73,8 +73,8 @@ static void clear(struct fault *fault, picoseconds now)
     fault->port->qos_map = map_of(fault)->healthy;
 }
 
-static const struct fault_field parameters[] = {
-    FAULT_ARRAY(wrong_map, of_dscp), FAULT_ARRAY(wrong_map, of_pcp), {0}};
+static const struct parameter_field parameters[] = {
+    PARAMETER_ARRAY(wrong_map, of_dscp), PARAMETER_ARRAY(wrong_map, of_pcp), {0}};
 
 static const struct fault_ops wrong_map = {
     .name = "wrong-map",

@@ -16,14 +16,10 @@ struct packet_choice {
 
 /* Its parameters, in a kind's struct that has it as member `choice`. */
 #define CHOICE_FIELDS(type)                                                                        \
-    CHOICE_FIELD(type, probability_2_32, 1), CHOICE_FIELD(type, every, 1),                         \
-        CHOICE_FIELD(type, by_psn, 1), CHOICE_FIELD(type, psn_count, 1),                           \
-        CHOICE_FIELD(type, psns, CHOICE_PSNS)
-#define CHOICE_FIELD(type, member, elements)                                                       \
-    {                                                                                              \
-#member, offsetof(struct type, choice.member),                                             \
-            sizeof(((struct type *)0)->choice.member) / (elements), elements                       \
-    }
+    CHOICE_FIELD(type, probability_2_32), CHOICE_FIELD(type, every), CHOICE_FIELD(type, by_psn),   \
+        CHOICE_FIELD(type, psn_count),                                                             \
+        PARAMETER_ROW("psns", type, choice.psns[0], choice.psns[0], CHOICE_PSNS)
+#define CHOICE_FIELD(type, member) PARAMETER_ROW(#member, type, choice.member, choice.member, 1)
 
 /* Whether the fault chooses this packet; counts it as seen. False for what is not a packet, and
  * while the fault is not active. */

@@ -32,11 +32,12 @@ enum flow_control_kind {
 };
 
 struct port;
+struct port_config;
 
 /* Where an operation may be NULL, its comment says what that means. */
 struct flow_control_ops {
     /* Set-up only: prepares the port for this flow control. */
-    void (*init)(struct port *port);
+    void (*init)(struct port *port, const struct port_config *config);
     /* The link has come up. The port tries to send right afterwards. NULL: no frame is needed at
      * the start. */
     void (*start)(struct port *port, picoseconds now);

@@ -168,8 +168,12 @@ static void refresh(struct timer *timer, picoseconds now)
     port_kick(port, now);
 }
 
-static void init(struct port *port)
+static void init(struct port *port, const struct port_config *config)
 {
+    port->credit.classes = config->credit.vls;
+    port->credit.width = config->credit.width;
+    for (uint8_t tc = 0; tc < config->credit.vls; tc++)
+        rx_credit(port, tc)->buffer_blocks = config->credit.buffer_bytes[tc] / CREDIT_BLOCK;
     timer_init(&port->credit.refresh, refresh);
 }
 

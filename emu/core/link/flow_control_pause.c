@@ -2,9 +2,9 @@
  * together. A port that must stop one priority pauses the link, until it has to stop none. */
 #include "link/port.h"
 
-static void init(struct port *port)
+static void init(struct port *port, const struct port_config *config)
 {
-    pauses_init(port);
+    pauses_init(port, config);
     port->pause.of_link = true;
     port->pause.obeyed = 0xFF;
 }

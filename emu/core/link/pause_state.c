@@ -194,8 +194,10 @@ static void pause_refresh(struct timer *timer, picoseconds now)
 
 /* ---- both directions ------------------------------------------------------------------- */
 
-void pauses_init(struct port *port)
+void pauses_init(struct port *port, const struct port_config *config)
 {
+    port->pause.obeyed = config->pause.priorities;
+    port->pause.response = config->pause.response_ps;
     timer_init(&port->pause.due, pause_due);
     timer_init(&port->pause.refresh, pause_refresh);
 }

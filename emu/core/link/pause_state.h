@@ -11,6 +11,7 @@
 #include "link/pause.h"
 
 struct port;
+struct port_config;
 
 struct pause_state {
     uint8_t obeyed;       /* priorities that the far end may pause */
@@ -27,7 +28,7 @@ struct pause_state {
     struct timer refresh; /* repeats a pause that lasts */
 };
 
-void pauses_init(struct port *port);
+void pauses_init(struct port *port, const struct port_config *config);
 /* The link is down: ends all pauses in both directions. */
 void pauses_reset(struct port *port, picoseconds now);
 /* Counts pauses in both directions that are not over yet, up to `now`. */

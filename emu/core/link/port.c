@@ -1,28 +1,31 @@
 #include "link/port.h"
 
+#include <string.h>
+
 #include "link/tap.h"
 
 /* A paced line sends delayed frames at this multiple of its rate. */
 enum { CATCH_UP_SPEED = 8 };
 
 void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
-               const struct port_handler *handler, void *owner, enum framing framing)
+               const struct port_handler *handler, void *owner, const struct port_config *config)
 {
     *port = (struct port){.clock = clock,
                           .pool = pool,
                           .handler = handler,
                           .owner = owner,
-                          .framing = (uint8_t)framing,
+                          .framing = config->framing,
+                          .flow_control = config->flow_control,
+                          .vls = config->credit.vls,
+                          .arbitrates_lanes = config->credit.vls > 1 &&
+                                              config->vlarb.high.count + config->vlarb.low.count,
+                          .vlarb_tables = config->vlarb,
                           .gauges = &port->own_gauges};
+    memcpy(port->mac, config->mac, sizeof port->mac);
+    memcpy(port->sl2vl, config->sl2vl, sizeof port->sl2vl);
     timer_init(&port->line.arrival, line_arrival);
     timer_init(&port->done, transmission_done);
-    port_set_flow_control(port, FLOW_CONTROL_NONE);
-}
-
-void port_set_flow_control(struct port *port, enum flow_control_kind kind)
-{
-    port->flow_control = (uint8_t)kind;
-    port_flow_control(port)->init(port);
+    port_flow_control(port)->init(port, config);
 }
 
 static picoseconds whole_byte_time(uint64_t rate_bps)

@@ -20,6 +20,7 @@
 #include "link/flow_control.h"
 #include "link/framing.h"
 #include "link/pause_state.h"
+#include "link/port_config.h"
 #include "link/qos_map.h"
 #include "link/vlarb.h"
 #include "sim/cache_line.h"
@@ -120,6 +121,7 @@ struct port {
     uint8_t framing;       /* enum framing */
     uint8_t flow_control;  /* enum flow_control_kind */
     uint8_t vls;           /* InfiniBand: data VLs in use, 0 .. vls-1 */
+    bool arbitrates_lanes; /* VL arbitration chooses the next lane: several data VLs are in use */
     bool outside;          /* its node is in another process: every arriving frame is passed on */
 
     ON_A_LINE bool up;
@@ -140,10 +142,10 @@ struct port {
     struct pause_state pause;
     ON_A_LINE struct credit_state credit;
 
-    /* Lanes of packets that leave by this port: the lane of each service level, and the arbitration
-     * between lanes. No tables if there is only one data VL. */
+    /* InfiniBand: the lane of packets that leave by this port, by their service level, and the
+     * arbitration between lanes. */
     uint8_t sl2vl[SLS];
-    struct vlarb_tables *vlarb_tables;
+    struct vlarb_tables vlarb_tables;
     struct vlarb vlarb;
 
     struct gauges own_gauges;            /* used while the port is not sampled */
@@ -168,7 +170,7 @@ void port_count_oversize(struct port *port, struct frame *frame);
 
 /* Set-up only. */
 void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
-               const struct port_handler *handler, void *owner, enum framing framing);
+               const struct port_handler *handler, void *owner, const struct port_config *config);
 
 /* The frequent events of a port: a frame arrives at the far end, and the last bit of a frame
  * leaves. prefetch.h refers to them by name. */
@@ -207,9 +209,6 @@ static inline uint8_t *port_credit_update(const struct port *port, const struct 
 {
     return port_framing(port)->control_message(frame, CONTROL_CREDITS, FLOW_CONTROL_BYTES);
 }
-
-/* Set-up only. */
-void port_set_flow_control(struct port *port, enum flow_control_kind kind);
 
 /* Whether port_may_send depends on the length. */
 static inline bool port_minds_length(const struct port *port)
@@ -252,12 +251,6 @@ static inline void port_released(struct port *port, uint8_t tc, uint32_t length,
 static inline bool port_has_buffers(const struct port *port)
 {
     return port_flow_control(port)->held;
-}
-
-/* Whether VL arbitration chooses the next lane: InfiniBand with several data lanes. */
-static inline bool port_arbitrates_lanes(const struct port *port)
-{
-    return port->vls > 1 && port->vlarb_tables;
 }
 
 /* Whether a pause of this priority stops the port, be it PFC or 802.3x. */

@@ -8,16 +8,14 @@
 
 #include "headers/ipv4.h"
 #include "headers/vlan.h"
+#include "link/port_config.h"
 #include "sim/frame.h"
 
 enum { DSCPS = 64 };
 
-struct qos_map {
-    bool trusts_pcp;
-    uint8_t default_priority;
-    uint8_t of_dscp[DSCPS];
-    uint8_t of_pcp[PCPS];
-};
+static_assert(sizeof(((struct qos_map *)0)->of_dscp) == DSCPS &&
+                  sizeof(((struct qos_map *)0)->of_pcp) == PCPS,
+              "a map has an entry for each DSCP and PCP");
 
 static inline uint8_t class_by_tag(const struct qos_map *map, const struct frame *frame)
 {

@@ -7,34 +7,20 @@
  *
  * An entry keeps its turn until its weight is used up; its last packet may be larger than the
  * remaining weight. An entry without a packet, or without credit for it, loses its turn. A lane may
- * be in both lists, and several times in each. An entry with weight 0 is skipped. */
+ * be in both lists, and several times in each. An entry with weight 0 is skipped.
+ *
+ * The subnet manager writes the tables to a port (struct vlarb_tables in port_config.h). */
 #ifndef EMU_LINK_VLARB_H
 #define EMU_LINK_VLARB_H
 
-#include <stdint.h>
+#include "link/port_config.h"
 
 enum {
-    VLARB_ENTRIES = 64,
     VLARB_WEIGHT_UNIT = 64,  /* bytes */
     VLARB_LIMIT_UNIT = 4096, /* bytes */
     VLARB_UNLIMITED = 255,
     VL_MANAGEMENT = 15,
     VL_NONE = 16,
-};
-
-struct vlarb_entry {
-    uint8_t vl, weight;
-};
-
-struct vlarb_list {
-    struct vlarb_entry entries[VLARB_ENTRIES];
-    uint8_t count;
-};
-
-/* The tables that the subnet manager writes to a port. */
-struct vlarb_tables {
-    struct vlarb_list high, low;
-    uint8_t limit;
 };
 
 /* The entry whose turn it is in one list. */

@@ -32,8 +32,8 @@ static void ib_prepare(struct path *path, const struct nic_config *own,
                        const struct qp_config *config, uint32_t qpn, const struct qp_remote *remote)
 {
     (void)qpn;
-    assert(config->sl < SLS && own->vl_of_sl[config->sl] < CLASSES);
-    uint8_t vl = own->vl_of_sl[config->sl];
+    assert(config->sl < SLS && own->port.sl2vl[config->sl] < CLASSES);
+    uint8_t vl = own->port.sl2vl[config->sl];
     memset(path->tc, vl, sizeof path->tc);
     path->header[0] = (uint8_t)(vl << 4);
     path->header[1] = (uint8_t)(config->sl << 4 | LNH_IBA_LOCAL);

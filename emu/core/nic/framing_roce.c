@@ -58,7 +58,7 @@ static void set_class(struct path *path, enum traffic traffic, uint8_t dscp, enu
 static uint8_t *write_ethernet(uint8_t *ethernet, const struct nic_config *own)
 {
     memcpy(ethernet, own->gateway_mac, 6);
-    memcpy(ethernet + 6, own->mac, 6);
+    memcpy(ethernet + 6, own->port.mac, 6);
     if (own->tagged) {
         write_be16(ethernet + VLAN_TAG_OFFSET, ETHERTYPE_VLAN_TAG);
         write_be16(ethernet + VLAN_PCP_OFFSET, own->vid);
@@ -85,7 +85,7 @@ static void roce_prepare(struct path *path, const struct nic_config *own,
     write_be16(udp, roce_source_port(qpn, remote->qpn));
     write_be16(udp + 2, ROCE_UDP_PORT);
 
-    const uint8_t *priority_of = own->priority_of_dscp;
+    const uint8_t *priority_of = own->qos_map.of_dscp;
     set_class(path, TRAFFIC_DATA, config->dscp, config->not_ect ? ECN_NOT_ECT : ECN_ECT0,
               priority_of[config->dscp]);
     set_class(path, TRAFFIC_ACKNOWLEDGE, config->ack_dscp, ECN_NOT_ECT,
@@ -128,7 +128,7 @@ static enum verdict roce_open(const struct nic_config *own, const struct frame *
                               struct packet *packet)
 {
     uint32_t offset = ipv4_offset(frame->bytes, frame->stored);
-    if (offset == 0 || memcmp(frame->bytes, own->mac, 6) != 0)
+    if (offset == 0 || memcmp(frame->bytes, own->port.mac, 6) != 0)
         return VERDICT_OTHER;
     const uint8_t *ip = frame->bytes + offset;
     uint32_t ip_bytes = (ip[0] & 0x0F) * 4u;

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "link/port_config.h"
+
 struct clock;
 struct nic;
 struct srq;
@@ -123,21 +125,15 @@ struct host_path {
 };
 
 struct nic_config {
-    int framing;      /* enum framing of the port */
-    uint32_t address; /* IPv4 address, or LID */
-    uint8_t mac[6];   /* Ethernet: the NIC's own, and the destination of every frame */
-    uint8_t gateway_mac[6];
-    bool tagged;                  /* Ethernet: sent frames have a VLAN tag, */
-    uint16_t vid;                 /* with this VID, 0-4094, and its priority as PCP */
-    uint8_t priority_of_dscp[64]; /* Ethernet: of sent frames */
-    /* Ethernet: the priority of arriving frames is that of their DSCP. If trusts_pcp is set, it is
-     * that of their PCP, and `untagged` for frames without a tag. */
-    bool trusts_pcp;
-    uint8_t priority_of_pcp[8], untagged;
-    uint8_t vl_of_sl[16]; /* InfiniBand */
-    uint64_t guid;        /* InfiniBand: of the port */
-    bool global_route;    /* InfiniBand: sent packets have a GRH */
-    uint8_t lmc;          /* InfiniBand: the port has 2^lmc LIDs, from `address` on */
+    struct port_config port;
+    uint32_t address;       /* IPv4 address, or LID */
+    uint8_t gateway_mac[6]; /* Ethernet: the destination of every frame */
+    bool tagged;            /* Ethernet: sent frames have a VLAN tag, */
+    uint16_t vid;           /* with this VID, 0-4094, and its priority as PCP */
+    struct qos_map qos_map; /* Ethernet: of arriving frames; `of_dscp` also of sent ones */
+    uint64_t guid;          /* InfiniBand: of the port */
+    bool global_route;      /* InfiniBand: sent packets have a GRH */
+    uint8_t lmc;            /* InfiniBand: the port has 2^lmc LIDs, from `address` on */
     /* Payloads have a length and no bytes: frames hold headers only, no CRC is written or checked,
      * and memory is neither read nor written. */
     bool elides_payload;

@@ -23,30 +23,22 @@ static const struct port_handler handler = {.receive = receive, .pull = pull};
 
 static bool config_is_valid(const struct nic_config *config)
 {
-    for (size_t dscp = 0; dscp < sizeof config->priority_of_dscp; dscp++)
-        if (config->priority_of_dscp[dscp] >= PRIORITIES)
+    const struct qos_map *map = &config->qos_map;
+    for (int dscp = 0; dscp < DSCPS; dscp++)
+        if (map->of_dscp[dscp] >= PRIORITIES)
             return false;
-    for (size_t pcp = 0; pcp < sizeof config->priority_of_pcp; pcp++)
-        if (config->priority_of_pcp[pcp] >= PRIORITIES)
+    for (int pcp = 0; pcp < PCPS; pcp++)
+        if (map->of_pcp[pcp] >= PRIORITIES)
             return false;
-    for (size_t sl = 0; sl < sizeof config->vl_of_sl; sl++)
-        if (config->vl_of_sl[sl] >= CLASSES)
+    for (int sl = 0; sl < SLS; sl++)
+        if (config->port.sl2vl[sl] >= CLASSES)
             return false;
-    return config->untagged < PRIORITIES && config->vid <= VID_MAX;
-}
-
-/* The priorities of arriving frames. */
-static struct qos_map qos_map_of(const struct nic_config *config)
-{
-    struct qos_map map = {.trusts_pcp = config->trusts_pcp, .default_priority = config->untagged};
-    memcpy(map.of_dscp, config->priority_of_dscp, sizeof map.of_dscp);
-    memcpy(map.of_pcp, config->priority_of_pcp, sizeof map.of_pcp);
-    return map;
+    return map->default_priority < PRIORITIES && config->vid <= VID_MAX;
 }
 
 static const struct framing_ops *framing_of(const struct nic_config *config)
 {
-    if (config->framing == FRAMING_ETHERNET)
+    if (config->port.framing == FRAMING_ETHERNET)
         return config->tagged ? &framing_roce_tagged : &framing_roce;
     return config->global_route ? &framing_ib_global : &framing_ib;
 }
@@ -59,11 +51,10 @@ bool nic_init(struct nic *nic, struct arena *arena, struct clock *clock, struct 
     if (!config_is_valid(config))
         return false;
     nic->framing = framing_of(config);
-    port_init(&nic->port, clock, pool, &handler, nic, (enum framing)config->framing);
-    memcpy(nic->port.mac, config->mac, sizeof nic->port.mac);
+    port_init(&nic->port, clock, pool, &handler, nic, &config->port);
     timer_init(&nic->data_ready, data_is_ready);
-    rx_throttle_init(&nic->rx_throttle, &nic->port, qos_map_of(config),
-                     &nic->counters.rx_memory_waits, &nic->counters.rx_memory_discards);
+    rx_throttle_init(&nic->rx_throttle, &nic->port, config->qos_map, &nic->counters.rx_memory_waits,
+                     &nic->counters.rx_memory_discards);
     rx_throttle_set(&nic->rx_throttle, config->path.rate_bps, config->path.buffer_bytes,
                     clock->now);
     nic->qps = arena_take(arena, config->max_qps, sizeof *nic->qps);
@@ -271,7 +262,7 @@ static struct frame *pull_lane(struct nic *nic, picoseconds now)
         if (lane_is_ready(nic, vl, now))
             ready |= (uint16_t)(1u << vl);
     }
-    uint8_t vl = vlarb_pick(&port->vlarb, port->vlarb_tables, ready);
+    uint8_t vl = vlarb_pick(&port->vlarb, &port->vlarb_tables, ready);
     struct frame *frame = vl == VL_NONE ? NULL : next_of_lane(nic, vl, now);
     if (frame)
         vlarb_sent(&port->vlarb, frame->length);
@@ -289,7 +280,7 @@ static uint16_t in_turn(const struct nic *nic, uint16_t waiting)
 static struct frame *pull(struct port *port, picoseconds now)
 {
     struct nic *nic = port->owner;
-    if (port_arbitrates_lanes(port))
+    if (port->arbitrates_lanes)
         return pull_lane(nic, now);
     if (!waiting_classes(nic))
         return NULL;

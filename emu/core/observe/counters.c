@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "nic/nic.h"
-#include "switch/switch.h"
+#include "switch/egress.h"
 
 /* Which struct an offset is of. A switch port begins with its port. */
 enum place { IN_PORT, IN_GAUGES, IN_SWITCH_PORT, IN_NIC, PLACES };
@@ -88,6 +88,8 @@ void port_counter_cells(struct port *port, int64_t now_ps, int64_t *cells)
         [IN_SWITCH_PORT] = port_of_switch(port),
     };
     port_settle(port, now_ps);
+    if (port_of_switch(port))
+        egress_note_peak(switch_port_of(port));
     read_cells(ports, PORT_ROWS, places, cells);
 }
 

@@ -136,6 +136,7 @@ static inline struct frame *list_pop(struct frame_list *list)
 struct frame_queue {
     struct frame_list frames;
     uint32_t count;
+    uint32_t peak_bytes; /* the most that was ever in it, if its owner notes that */
     uint64_t bytes;
 };
 

@@ -8,11 +8,7 @@
 #define EMU_SWITCH_ARBITER_H
 
 #include "sim/frame.h"
-
-struct arbiter_config {
-    uint16_t strict;           /* one bit for each queue with strict priority */
-    uint32_t quantum[CLASSES]; /* of the other queues: bytes in a round, at least 1 */
-};
+#include "switch/switch_config.h"
 
 struct arbiter {
     uint32_t deficit[CLASSES]; /* bytes */
@@ -20,7 +16,7 @@ struct arbiter {
     bool granted; /* the queue whose turn it is has got its quantum of this round */
 };
 
-enum { ARBITER_QUANTUM = 4376, ARBITER_NONE = CLASSES };
+enum { ARBITER_NONE = CLASSES };
 
 /* `sendable` has one bit for each queue whose first frame may leave now. Returns a queue, or
  * ARBITER_NONE when no bit is set. */

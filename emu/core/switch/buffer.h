@@ -6,8 +6,8 @@
  *
  *     lossy class      reserved memory first, then the shared pool; dropped when the pool is full
  *     lossless class   the same up to xoff. A packet that would exceed xoff, or finds the pool
- * full, goes into the headroom of its port. The headroom is sized for that packet and for all that
- * arrive after the pause
+ *                      full, goes into the headroom of its port. The headroom is sized for that
+ *                      packet and for all that arrive after the pause
  *
  * The port wants XOFF while headroom is in use. It wants XON once the headroom is empty and it
  * holds at most xon bytes of the pool.
@@ -17,17 +17,11 @@
 #ifndef EMU_SWITCH_BUFFER_H
 #define EMU_SWITCH_BUFFER_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "switch/switch_config.h"
 
 struct buffer {
     uint64_t shared_size, shared_used; /* bytes */
     uint32_t reserved_bytes;           /* per port and class */
-};
-
-struct threshold {
-    uint32_t bytes;      /* 0: alpha applies */
-    uint32_t alpha_1024; /* alpha times 1024 */
 };
 
 static inline uint64_t threshold_now(const struct threshold *threshold, const struct buffer *buffer)
@@ -36,14 +30,6 @@ static inline uint64_t threshold_now(const struct threshold *threshold, const st
         return threshold->bytes;
     return (buffer->shared_size - buffer->shared_used) * threshold->alpha_1024 >> 10;
 }
-
-/* The PFC settings of one port. */
-struct pfc {
-    uint8_t priorities; /* one bit for each lossless priority; 0: PFC is off */
-    struct threshold xoff;
-    uint32_t xon_below_xoff; /* bytes */
-    uint32_t headroom_bytes; /* per lossless priority */
-};
 
 /* The memory that packets of one class occupy at one port. */
 struct priority_group {

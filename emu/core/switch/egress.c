@@ -15,7 +15,7 @@ static uint64_t leaving(const struct switch_port *out, uint8_t queue)
     const struct frame *first = out->queue[queue].frames.first;
     if (first && port_is_paused(&out->port, first->tc))
         return 0;
-    picoseconds latency = switch_of(&out->port)->config.latency;
+    picoseconds latency = switch_of(&out->port)->config.latency_ps;
     uint64_t bytes = (uint64_t)(latency * SAMPLE / line_time(&out->port.line, SAMPLE));
     return bytes / (unsigned)__builtin_popcount(out->waiting | 1u << queue);
 }
@@ -47,7 +47,7 @@ static void depth_changed(struct switch_port *out, uint8_t queue, int64_t bytes)
 /* Only the external datapath has an external marker. */
 void egress_coming(struct fabric_switch *sw, const struct frame *frame, int64_t bytes)
 {
-    if (sw->config.datapath == DATAPATH_OWN)
+    if (sw->datapath == DATAPATH_OWN)
         return;
     struct switch_port *out = switch_port(sw, frame->out_port);
     uint8_t queue = out->queue_of[frame->tc];
@@ -70,22 +70,29 @@ static uint64_t *closed_by(struct switch_port *out, const struct frame *frame)
     return out->hoq.stalled & bit ? &out->counters.hoq_discard : NULL;
 }
 
+/* The disciplines of a queue that may do something to the frame, one bit for each. */
+static inline unsigned disciplines_for(const struct switch_port *out, uint8_t queue,
+                                       const struct frame *frame)
+{
+    unsigned all = out->disciplines_of[queue];
+    return frame->charge.lossless ? all & ~(unsigned)out->only_lossy : all;
+}
+
 /* Applies the disciplines of a queue in order, until one does not accept the frame. */
-static inline enum queue_verdict apply_disciplines(struct fabric_switch *sw,
-                                                   struct switch_port *out, uint8_t queue,
+static inline enum queue_verdict apply_disciplines(struct switch_port *out, uint8_t queue,
                                                    struct frame *frame)
 {
     enum queue_verdict verdict = QUEUE_TAKES;
-    for (unsigned left = out->disciplines; left && verdict == QUEUE_TAKES; left &= left - 1) {
-        int kind = __builtin_ctz(left);
-        if (out->disciplined[kind] & 1u << queue)
-            verdict = queue_disciplines[kind]->join(sw, out, queue, frame);
+    for (unsigned left = disciplines_for(out, queue, frame); left && verdict == QUEUE_TAKES;
+         left &= left - 1) {
+        const struct port_discipline *discipline = &out->discipline[__builtin_ctz(left)];
+        verdict = discipline->kind->join(discipline->state, out, queue, frame);
     }
     return verdict;
 }
 
 /* False when the frame must be dropped; the reason has been counted. */
-static bool is_taken(struct fabric_switch *sw, struct switch_port *out, struct frame *frame)
+static bool is_taken(struct switch_port *out, struct frame *frame)
 {
     enum queue_verdict verdict;
     do {
@@ -94,7 +101,7 @@ static bool is_taken(struct fabric_switch *sw, struct switch_port *out, struct f
             ++*reason;
             return false;
         }
-        verdict = apply_disciplines(sw, out, out->queue_of[frame->tc], frame);
+        verdict = apply_disciplines(out, out->queue_of[frame->tc], frame);
     } while (verdict == QUEUE_MOVES);
     return verdict == QUEUE_TAKES;
 }
@@ -102,7 +109,7 @@ static bool is_taken(struct fabric_switch *sw, struct switch_port *out, struct f
 void egress_push(struct fabric_switch *sw, struct frame *frame, picoseconds now)
 {
     struct switch_port *out = switch_port(sw, frame->out_port);
-    if (!is_taken(sw, out, frame)) {
+    if (!is_taken(out, frame)) {
         ingress_discard(sw, frame, now);
         return;
     }
@@ -111,9 +118,16 @@ void egress_push(struct fabric_switch *sw, struct frame *frame, picoseconds now)
     queue_push(queue, frame);
     out->waiting |= (uint16_t)(1u << number);
     depth_changed(out, number, frame->length);
-    if (queue->bytes > out->queue_peak_bytes)
-        out->queue_peak_bytes = queue->bytes;
+    if (queue->bytes > queue->peak_bytes)
+        queue->peak_bytes = (uint32_t)queue->bytes;
     port_kick(&out->port, now);
+}
+
+void egress_note_peak(struct switch_port *out)
+{
+    for (int queue = 0; queue < CLASSES; queue++)
+        if (out->queue[queue].peak_bytes > out->queue_peak_bytes)
+            out->queue_peak_bytes = out->queue[queue].peak_bytes;
 }
 
 /* ---- dequeueing ---------------------------------------------------------------- */
@@ -131,17 +145,17 @@ static uint8_t next_queue(const struct fabric_switch *sw, struct switch_port *ou
                           uint16_t sendable)
 {
     static_assert((int)VL_NONE == (int)ARBITER_NONE, "both mean that nothing may go");
-    if (port_arbitrates_lanes(&out->port))
-        return vlarb_pick(&out->port.vlarb, out->port.vlarb_tables, sendable);
+    if (out->port.arbitrates_lanes)
+        return vlarb_pick(&out->port.vlarb, &out->port.vlarb_tables, sendable);
     return arbiter_pick(&out->arbiter, &sw->config.arbiter, out->queue, sendable);
 }
 
 static inline void left_queue(struct switch_port *out, uint8_t queue, struct frame *frame)
 {
-    for (unsigned left = out->disciplines; left; left &= left - 1) {
-        int kind = __builtin_ctz(left);
-        if (queue_disciplines[kind]->leave && out->disciplined[kind] & 1u << queue)
-            queue_disciplines[kind]->leave(out, queue, frame);
+    for (unsigned left = out->disciplines_of[queue]; left; left &= left - 1) {
+        const struct port_discipline *discipline = &out->discipline[__builtin_ctz(left)];
+        if (discipline->kind->leave)
+            discipline->kind->leave(discipline->state, out, queue, frame);
     }
 }
 
@@ -150,7 +164,7 @@ struct frame *egress_pull(struct port *port, picoseconds now)
     struct fabric_switch *sw = switch_of(port);
     struct switch_port *out = switch_port_of(port);
     if (!out->waiting &&
-        !port_arbitrates_lanes(port)) /* VL arbitration also counts turns without packets */
+        !port->arbitrates_lanes) /* VL arbitration also counts turns without packets */
         return NULL;
     uint16_t sendable = 0;
     for (unsigned left = out->waiting; left; left &= left - 1) {
@@ -158,16 +172,16 @@ struct frame *egress_pull(struct port *port, picoseconds now)
         const struct frame *first = out->queue[queue].frames.first;
         if (port_may_send(port, first->tc, first->length, now))
             sendable |= (uint16_t)(1u << queue);
-        else if (out->hoq.life)
+        else if (hoq_is_limited(&out->hoq))
             hoq_blocked(out, first->tc, now);
     }
     uint8_t queue = next_queue(sw, out, sendable);
     if (queue == ARBITER_NONE)
         return NULL;
     struct frame *frame = egress_take_head(out, queue);
-    if (port_arbitrates_lanes(port))
+    if (port->arbitrates_lanes)
         vlarb_sent(&port->vlarb, frame->length);
-    if (out->hoq.life)
+    if (hoq_is_limited(&out->hoq))
         hoq_moved(&out->hoq, queue);
     left_queue(out, queue, frame);
     return frame;

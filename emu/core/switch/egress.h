@@ -20,6 +20,9 @@ struct frame *egress_take_head(struct switch_port *out, uint8_t queue);
 /* Drops all frames of a priority or lane that wait at a port; returns how many. */
 uint32_t egress_flush(struct switch_port *out, uint8_t tc, picoseconds now);
 
+/* Brings queue_peak_bytes of the port up to now. */
+void egress_note_peak(struct switch_port *out);
+
 /* `bytes` of a frame begin to wait for the end of the latency before they join their queue; if
  * negative, they have ended. */
 void egress_coming(struct fabric_switch *sw, const struct frame *frame, int64_t bytes);

@@ -49,7 +49,7 @@ static void forward(struct fabric_switch *sw, struct switch_port *in, struct fra
     const struct route *route = find_route(sw, in, frame->bytes + frame->ip);
     if (!route) {
         ingress_discard(sw, frame, now);
-    } else if (sw->config.datapath == DATAPATH_EXTERNAL) {
+    } else if (sw->datapath == DATAPATH_EXTERNAL) {
         transit_begin(sw, in, frame, sw->config.hints ? next_hop(sw, frame, route, now) : 0, now);
     } else {
         rewrite(sw, frame, next_hop(sw, frame, route, now));

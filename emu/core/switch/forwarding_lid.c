@@ -11,7 +11,7 @@ static uint16_t next_hop(struct fabric_switch *sw, const struct frame *frame,
                          const struct route *route, picoseconds now)
 {
     const uint16_t *ports = sw->routes.ports + route->first;
-    bool balanced = sw->balanced_sls & 1u << lrh_sl(frame->bytes);
+    bool balanced = sw->config.balanced_sls & 1u << lrh_sl(frame->bytes);
     return balanced && route->count > 1
                ? load_balance_choose(&sw->load_balancer, frame, ports + 1, route->count - 1, now)
                : ports[0];

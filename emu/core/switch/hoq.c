@@ -27,7 +27,7 @@ void hoq_blocked(struct switch_port *out, uint8_t vl, picoseconds now)
     if ((hoq->blocked | hoq->stalled) & 1u << vl)
         return;
     hoq->blocked |= (uint16_t)(1u << vl);
-    hoq->due[vl] = now + hoq->life;
+    hoq->due[vl] = now + hoq->config.life_ps;
     if (!timer_is_set(&hoq->timer) || hoq->stalled)
         arm(out); /* otherwise it is set for a lane that has waited longer */
 }
@@ -51,7 +51,7 @@ static void stall(struct switch_port *out, uint8_t vl, picoseconds now)
 {
     struct hoq *hoq = &out->hoq;
     hoq->stalled |= (uint16_t)(1u << vl);
-    hoq->due[vl] = now + HOQ_STALL_LIVES * hoq->life;
+    hoq->due[vl] = now + HOQ_STALL_LIVES * hoq->config.life_ps;
     hoq->discarded[vl] = 0;
     while (out->queue[vl].count)
         discard_head(out, vl, now);
@@ -65,7 +65,7 @@ static void lifetime_over(struct switch_port *out, uint8_t vl, picoseconds now)
     if (!out->queue[vl].count)
         return; /* its link went down meanwhile */
     discard_head(out, vl, now);
-    if (++hoq->discarded[vl] == hoq->stall_count)
+    if (++hoq->discarded[vl] == hoq->config.stall_count)
         stall(out, vl, now);
 }
 
@@ -85,7 +85,8 @@ static void timer_due(struct timer *timer, picoseconds now)
     port_kick(&out->port, now);
 }
 
-void hoq_init(struct hoq *hoq)
+void hoq_init(struct hoq *hoq, const struct hoq_config *config)
 {
+    hoq->config = *config;
     timer_init(&hoq->timer, timer_due);
 }

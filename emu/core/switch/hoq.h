@@ -15,12 +15,12 @@
 
 #include "sim/clock.h"
 #include "sim/frame.h"
+#include "switch/switch_config.h"
 
 enum { HOQ_STALL_LIVES = 8 };
 
 struct hoq {
-    picoseconds life;           /* 0: no limit */
-    uint8_t stall_count;        /* 0: a lane never stalls */
+    struct hoq_config config;
     uint16_t blocked;           /* one bit for each lane whose first packet waits for credit */
     uint16_t stalled;           /* one bit for each stalled lane */
     uint8_t discarded[CLASSES]; /* in a row */
@@ -30,7 +30,13 @@ struct hoq {
 
 struct switch_port;
 
-void hoq_init(struct hoq *hoq);
+void hoq_init(struct hoq *hoq, const struct hoq_config *config);
+
+/* Whether packets wait for credit only for so long. */
+static inline bool hoq_is_limited(const struct hoq *hoq)
+{
+    return hoq->config.life_ps;
+}
 
 /* The first packet of a lane has no credit. */
 void hoq_blocked(struct switch_port *out, uint8_t vl, picoseconds now);

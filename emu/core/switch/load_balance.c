@@ -7,33 +7,27 @@
 
 enum { FLOWLETS = 4096 };
 
-bool load_balance_init(struct load_balancer *balancer, struct arena *arena, uint32_t ports,
+bool load_balance_init(struct load_balancer *balancer, struct arena *arena,
+                       const struct load_balance_config *config, uint32_t ports,
                        uint64_t (*queued)(const void *owner, uint16_t port), const void *owner)
 {
-    *balancer =
-        (struct load_balancer){.ports = ports,
-                               .queued = queued,
-                               .owner = owner,
-                               .given = arena_take(arena, ports + 1, sizeof *balancer->given)};
-    return balancer->given;
+    bool needs_flowlets = config->kind == LOAD_BALANCE_FLOWLET;
+    *balancer = (struct load_balancer){
+        .config = *config,
+        .rng = {.state = config->seed},
+        .ports = ports,
+        .queued = queued,
+        .owner = owner,
+        .given = arena_take(arena, ports + 1, sizeof *balancer->given),
+        .flowlets =
+            needs_flowlets ? arena_take(arena, FLOWLETS, sizeof *balancer->flowlets) : NULL};
+    return balancer->given && (balancer->flowlets || !needs_flowlets);
 }
 
 void load_balance_free(struct load_balancer *balancer)
 {
-    free(balancer->flowlets);
     free(balancer->pins);
     *balancer = (struct load_balancer){0};
-}
-
-bool load_balance_set(struct load_balancer *balancer, enum load_balance_kind kind, uint64_t seed,
-                      picoseconds gap)
-{
-    balancer->kind = kind;
-    balancer->seed = balancer->rng.state = seed;
-    balancer->gap = gap;
-    if (kind == LOAD_BALANCE_FLOWLET && !balancer->flowlets)
-        balancer->flowlets = calloc(FLOWLETS, sizeof *balancer->flowlets);
-    return kind != LOAD_BALANCE_FLOWLET || balancer->flowlets;
 }
 
 bool load_balance_pin(struct load_balancer *balancer, struct pin pin)
@@ -85,7 +79,7 @@ static uint16_t flowlet_path(struct load_balancer *balancer, uint32_t basis, con
     struct flowlet *flowlet = &balancer->flowlets[basis % FLOWLETS];
     if (!flowlet->port)
         flowlet->port = ecmp_choose(basis, ports, count);
-    else if (now - flowlet->last > balancer->gap)
+    else if (now - flowlet->last > balancer->config.gap_ps)
         flowlet->port = ports[rng_u32(&balancer->rng) % count];
     if (!is_among(flowlet->port, ports, count))
         flowlet->port = ecmp_choose(basis, ports, count);
@@ -98,15 +92,15 @@ static uint16_t path_of_flow(struct load_balancer *balancer, const struct frame 
 {
     const uint8_t *header = frame->bytes + frame->ip;
     uint32_t length = frame->stored - frame->ip;
-    if (balancer->kind == LOAD_BALANCE_PINNED) {
+    if (balancer->config.kind == LOAD_BALANCE_PINNED) {
         uint16_t port = pinned(balancer, header, length);
         if (is_among(port, ports, count))
             return port;
     }
-    uint32_t basis = ecmp_basis(balancer->seed, header, length);
-    if (balancer->kind == LOAD_BALANCE_ECMP_QP)
+    uint32_t basis = ecmp_basis(balancer->config.seed, header, length);
+    if (balancer->config.kind == LOAD_BALANCE_ECMP_QP)
         basis = ecmp_basis_of_qp(basis, header, length);
-    if (balancer->kind == LOAD_BALANCE_FLOWLET)
+    if (balancer->config.kind == LOAD_BALANCE_FLOWLET)
         return flowlet_path(balancer, basis, ports, count, now);
     return ecmp_choose(basis, ports, count);
 }
@@ -116,7 +110,7 @@ static uint16_t path_of_flow(struct load_balancer *balancer, const struct frame 
 static uint16_t path_of_packet(struct load_balancer *balancer, uint32_t bytes,
                                const uint16_t *ports, uint16_t count)
 {
-    bool adaptive = balancer->kind == LOAD_BALANCE_ADAPTIVE;
+    bool adaptive = balancer->config.kind == LOAD_BALANCE_ADAPTIVE;
     uint64_t shortest = UINT64_MAX;
     uint16_t best = ports[0];
     for (uint16_t i = 0; i < count; i++) {
@@ -135,7 +129,8 @@ static uint16_t path_of_packet(struct load_balancer *balancer, uint32_t bytes,
 uint16_t load_balance_choose(struct load_balancer *balancer, const struct frame *frame,
                              const uint16_t *ports, uint16_t count, picoseconds now)
 {
-    if (balancer->kind == LOAD_BALANCE_SPRAY || balancer->kind == LOAD_BALANCE_ADAPTIVE)
+    if (balancer->config.kind == LOAD_BALANCE_SPRAY ||
+        balancer->config.kind == LOAD_BALANCE_ADAPTIVE)
         return path_of_packet(balancer, frame->length, ports, count);
     return path_of_flow(balancer, frame, ports, count, now);
 }

@@ -17,7 +17,7 @@
 #include "sim/arena.h"
 #include "sim/frame.h"
 #include "sim/rng.h"
-#include "switch/switch_api.h"
+#include "switch/switch_config.h"
 
 struct flowlet {
     picoseconds last; /* time of its last packet */
@@ -31,9 +31,7 @@ struct pin {
 };
 
 struct load_balancer {
-    enum load_balance_kind kind;
-    uint64_t seed; /* for hashes and random numbers */
-    picoseconds gap;
+    struct load_balance_config config;
     struct rng rng;
     struct flowlet *flowlets;
     struct pin *pins;
@@ -46,11 +44,10 @@ struct load_balancer {
 
 /* Set-up only. False when there is no memory. `queued` returns the bytes in the queues of a port.
  */
-bool load_balance_init(struct load_balancer *balancer, struct arena *arena, uint32_t ports,
+bool load_balance_init(struct load_balancer *balancer, struct arena *arena,
+                       const struct load_balance_config *config, uint32_t ports,
                        uint64_t (*queued)(const void *owner, uint16_t port), const void *owner);
 void load_balance_free(struct load_balancer *balancer);
-bool load_balance_set(struct load_balancer *balancer, enum load_balance_kind kind, uint64_t seed,
-                      picoseconds gap);
 bool load_balance_pin(struct load_balancer *balancer, struct pin pin);
 
 /* One of the `count` ports. */

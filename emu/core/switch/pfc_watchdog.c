@@ -17,8 +17,9 @@ static enum watchdog_verdict detect(struct watchdog_queue *queue,
                                     const struct watchdog_config *config,
                                     const struct watchdog_sight *now)
 {
-    queue->stuck = is_stuck(&queue->last, now, config->poll) ? queue->stuck + config->poll : 0;
-    if (queue->stuck < config->detection)
+    queue->stuck =
+        is_stuck(&queue->last, now, config->poll_ps) ? queue->stuck + config->poll_ps : 0;
+    if (queue->stuck < config->detection_ps)
         return WATCHDOG_AS_BEFORE;
     queue->stormed = true;
     queue->quiet = 0;
@@ -29,8 +30,8 @@ static enum watchdog_verdict restore(struct watchdog_queue *queue,
                                      const struct watchdog_config *config,
                                      const struct watchdog_sight *now)
 {
-    queue->quiet = now->rx_pause == queue->last.rx_pause ? queue->quiet + config->poll : 0;
-    if (queue->quiet < config->restoration)
+    queue->quiet = now->rx_pause == queue->last.rx_pause ? queue->quiet + config->poll_ps : 0;
+    if (queue->quiet < config->restoration_ps)
         return WATCHDOG_AS_BEFORE;
     queue->stormed = false;
     queue->stuck = 0;
@@ -125,16 +126,17 @@ static void poll_due(struct timer *timer, picoseconds now)
         for (unsigned left = own->pfc.priorities; left; left &= left - 1)
             look(sw, own, (uint8_t)__builtin_ctz(left), now);
     }
-    timer_set(sw->clock, timer, now + sw->pfc_watchdog.config.poll);
+    timer_set(sw->clock, timer, now + sw->pfc_watchdog.config.poll_ps);
 }
 
-void pfc_watchdog_init(struct fabric_switch *sw)
+void pfc_watchdog_init(struct fabric_switch *sw, const struct watchdog_config *config)
 {
+    sw->pfc_watchdog.config = *config;
     timer_init(&sw->pfc_watchdog.poll, poll_due);
 }
 
 void pfc_watchdog_start(struct fabric_switch *sw, picoseconds now)
 {
     if (sw->pfc_watchdog.config.action != WATCHDOG_OFF)
-        timer_set(sw->clock, &sw->pfc_watchdog.poll, now + sw->pfc_watchdog.config.poll);
+        timer_set(sw->clock, &sw->pfc_watchdog.poll, now + sw->pfc_watchdog.config.poll_ps);
 }

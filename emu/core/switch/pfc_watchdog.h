@@ -19,13 +19,7 @@
 #define EMU_SWITCH_PFC_WATCHDOG_H
 
 #include "link/pause.h"
-
-enum watchdog_action { WATCHDOG_OFF, WATCHDOG_DROP, WATCHDOG_FORWARD, WATCHDOG_ALERT };
-
-struct watchdog_config {
-    enum watchdog_action action;
-    picoseconds detection, restoration, poll;
-};
+#include "switch/switch_config.h"
 
 /* The counters of one priority of a port at one poll. */
 struct watchdog_sight {
@@ -60,7 +54,7 @@ struct pfc_watchdog {
     struct timer poll;
 };
 
-void pfc_watchdog_init(struct fabric_switch *sw);
+void pfc_watchdog_init(struct fabric_switch *sw, const struct watchdog_config *config);
 void pfc_watchdog_start(struct fabric_switch *sw, picoseconds now);
 
 #endif

@@ -8,11 +8,11 @@ picoseconds pipeline_earliest(const struct fabric_switch *sw, const struct frame
                               picoseconds arrived)
 {
     if (!sw->config.cut_through)
-        return frame->tail_at + sw->config.latency;
+        return frame->tail_at + sw->config.latency_ps;
     const struct port *out = &sw->ports[frame->out_port - 1].port;
     picoseconds by_tail =
         frame->tail_at - line_time(&out->line, wire_bytes(frame->kind, frame->length));
-    return (by_tail > arrived ? by_tail : arrived) + sw->config.latency;
+    return (by_tail > arrived ? by_tail : arrived) + sw->config.latency_ps;
 }
 
 void pipeline_enter(struct switch_port *in, struct frame *frame, picoseconds due, picoseconds now)

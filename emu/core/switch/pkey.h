@@ -11,14 +11,9 @@
 
 #include "headers/lrh.h"
 #include "link/vlarb.h"
+#include "switch/switch_config.h"
 
-enum { PKEYS = 128, PKEY_BASE_MASK = 0x7FFF, BTH_PKEY = 2 };
-
-struct pkey_filter {
-    bool inbound, outbound;
-    uint8_t count;
-    uint16_t keys[PKEYS];
-};
+enum { PKEY_BASE_MASK = 0x7FFF, BTH_PKEY = 2 };
 
 static inline bool pkey_passes(const struct pkey_filter *filter, const struct frame *frame)
 {

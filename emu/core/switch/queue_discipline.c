@@ -1,17 +1,71 @@
 #include "switch/queue_discipline.h"
 
+#include <assert.h>
+#include <string.h>
+
 #include "switch/switch.h"
 
-const struct queue_discipline *const queue_disciplines[QUEUE_DISCIPLINES] = {
-    [QUEUE_TAIL_DROP] = &queue_tail_drop,
-    [QUEUE_PACKET_LIMIT] = &queue_packet_limit,
-    [QUEUE_WRED] = &queue_wred,
-    [QUEUE_FECN] = &queue_fecn,
-};
+REGISTRY(struct queue_discipline, queue_disciplines);
 
-void queues_use(struct switch_port *out, enum queue_discipline_kind kind, uint16_t queues)
+static const struct queue_discipline *kind_named(const char *name)
 {
-    out->disciplined[kind] |= queues;
-    if (queues)
-        out->disciplines |= (uint8_t)(1u << kind);
+    for (size_t i = 0; i < REGISTRY_SIZE(queue_disciplines); i++)
+        if (strcmp(REGISTRY_AT(queue_disciplines, i)->name, name) == 0)
+            return REGISTRY_AT(queue_disciplines, i);
+    return NULL;
+}
+
+const char *queue_discipline_name(uint32_t index)
+{
+    return index < REGISTRY_SIZE(queue_disciplines) ? REGISTRY_AT(queue_disciplines, index)->name
+                                                    : NULL;
+}
+
+const char *queue_discipline_parameter(uint32_t index, uint32_t place)
+{
+    return parameter_name(REGISTRY_AT(queue_disciplines, index)->parameters, place);
+}
+
+/* ---- set-up ------------------------------------------------------------------ */
+
+static bool add(struct switch_port *out, unsigned place, const struct queue_discipline *kind,
+                struct arena *arena, const struct queue_discipline_config *config)
+{
+    void *state = arena_take(arena, 1, kind->bytes);
+    if (!state ||
+        !parameters_set(state, kind->parameters, config->parameters, config->parameter_count))
+        return false;
+    if (kind->prepare)
+        kind->prepare(state, config->seed);
+    uint8_t bit = (uint8_t)(1u << place);
+    out->discipline[place] = (struct port_discipline){kind, state};
+    for (unsigned left = config->queues; left; left &= left - 1)
+        out->disciplines_of[__builtin_ctz(left)] |= bit;
+    if (kind->only_lossy)
+        out->only_lossy |= bit;
+    return true;
+}
+
+bool disciplines_init(struct switch_port *out, struct arena *arena,
+                      const struct queue_discipline_config *configs, uint32_t count)
+{
+    assert(count <= PORT_DISCIPLINES);
+    unsigned place = 0;
+    for (enum queue_phase phase = QUEUE_INSTEAD_OF_DROPS; phase <= QUEUE_MARKS; phase++)
+        for (uint32_t i = 0; i < count; i++) {
+            const struct queue_discipline *kind = kind_named(configs[i].name);
+            if (!kind)
+                return false;
+            if (kind->phase == phase && !add(out, place++, kind, arena, &configs[i]))
+                return false;
+        }
+    return true;
+}
+
+void *discipline_state(const struct switch_port *out, const char *name)
+{
+    for (unsigned place = 0; place < PORT_DISCIPLINES && out->discipline[place].kind; place++)
+        if (strcmp(out->discipline[place].kind->name, name) == 0)
+            return out->discipline[place].state;
+    return NULL;
 }

@@ -1,27 +1,33 @@
 /* Queue disciplines: what happens to a frame that is about to join an egress queue.
  *
- *     tail drop      a full queue drops, unless the frame is lossless       queue_tail_drop.c
- *     packet limit   a queue holds a few packets                            queue_packet_limit.c
- *     WRED           marks ECN-capable packets by the queue's depth (ECN)   queue_wred.c
- *     FECN           marks InfiniBand packets at the root of congestion     queue_fecn.c
+ *     in this order   discipline     what it does
+ *     QUEUE_LIMITS    tail-drop      a full queue drops, unless the frame is lossless
+ *                     packet-limit   a queue holds a few packets
+ *     QUEUE_MARKS     wred           marks ECN-capable packets by the queue's depth (ECN)
+ *                     fecn           marks InfiniBand packets at the root of congestion
  *
- * The settings of a port choose the disciplines of each queue. A frame passes them in this order. A
- * discipline may mark the frame, drop it, or change its class and shorten it. With another class
- * the frame joins the queue of that class. The ingress buffer stays charged with the original
- * length. */
+ * A discipline is one file, queue_<name>.c. It enters a struct queue_discipline into the registry
+ * queue_disciplines, and keeps its parameters and its state for one port in a struct of its own.
+ * Python looks it up by its name and sets its parameters by name.
+ *
+ * The settings of a port choose the disciplines of each queue. A frame passes them in the order of
+ * their phases. A discipline may mark the frame, drop it, or change its class and shorten it. With
+ * another class the frame joins the queue of that class. The ingress buffer stays charged with the
+ * original length. */
 #ifndef EMU_SWITCH_QUEUE_DISCIPLINE_H
 #define EMU_SWITCH_QUEUE_DISCIPLINE_H
 
+#include "sim/arena.h"
 #include "sim/frame.h"
+#include "sim/parameter_field.h"
+#include "sim/registry.h"
+#include "switch/switch_config.h"
 
-enum queue_discipline_kind {
-    QUEUE_TAIL_DROP,
-    QUEUE_PACKET_LIMIT,
-    QUEUE_WRED,
-    QUEUE_FECN,
-    QUEUE_DISCIPLINES,
+enum queue_phase {
+    QUEUE_INSTEAD_OF_DROPS, /* cuts a frame short that would be dropped, or moves it */
+    QUEUE_LIMITS,
+    QUEUE_MARKS,
 };
-static_assert(QUEUE_DISCIPLINES <= 8, "a port has one bit for each");
 
 enum queue_verdict {
     QUEUE_TAKES, /* the next discipline decides, or the frame joins */
@@ -29,23 +35,36 @@ enum queue_verdict {
     QUEUE_MOVES, /* the frame has another class: the disciplines of its new queue decide */
 };
 
-struct fabric_switch;
 struct switch_port;
 
 struct queue_discipline {
+    const char *name;
+    enum queue_phase phase;
+    bool only_lossy; /* never does anything to a frame of a lossless class */
+    size_t bytes;    /* size of its own struct */
+    const struct parameter_field *parameters; /* in that struct; NULL: none */
+    /* The parameters have been set. NULL: nothing to prepare. */
+    void (*prepare)(void *state, uint64_t seed);
     /* A frame is about to join a queue of `out`. Counts the reason when it drops the frame. */
-    enum queue_verdict (*join)(struct fabric_switch *sw, struct switch_port *out, uint8_t queue,
+    enum queue_verdict (*join)(void *state, struct switch_port *out, uint8_t queue,
                                struct frame *frame);
     /* A frame has left a queue and will be sent. NULL: nothing to do. */
-    void (*leave)(struct switch_port *out, uint8_t queue, struct frame *frame);
+    void (*leave)(void *state, struct switch_port *out, uint8_t queue, struct frame *frame);
 };
 
-extern const struct queue_discipline queue_tail_drop, queue_packet_limit, queue_wred, queue_fecn;
+/* The disciplines of a port. Its cache line has one bit for each in its mask of a queue. */
+enum { PORT_DISCIPLINES = 8 };
 
-/* Indexed by kind, in the order in which a frame passes them. */
-extern const struct queue_discipline *const queue_disciplines[QUEUE_DISCIPLINES];
+struct port_discipline {
+    const struct queue_discipline *kind;
+    void *state;
+};
 
-/* Set-up only: these queues of a port, one bit for each, have this discipline as well. */
-void queues_use(struct switch_port *out, enum queue_discipline_kind kind, uint16_t queues);
+/* Set-up only. False when there is no memory, or no such discipline or parameter. */
+bool disciplines_init(struct switch_port *out, struct arena *arena,
+                      const struct queue_discipline_config *configs, uint32_t count);
+
+/* The state of a discipline at a port; NULL when the port does not have it. */
+void *discipline_state(const struct switch_port *out, const char *name);
 
 #endif

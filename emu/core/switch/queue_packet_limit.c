@@ -3,17 +3,29 @@
 #include "switch/queue_discipline.h"
 #include "switch/switch.h"
 
-enum { LIMIT = 16 };
+struct packet_limit {
+    uint32_t packets;
+};
 
-static enum queue_verdict join(struct fabric_switch *sw, struct switch_port *out, uint8_t queue,
+static enum queue_verdict join(void *state, struct switch_port *out, uint8_t queue,
                                struct frame *frame)
 {
-    (void)sw;
+    const struct packet_limit *limit = state;
     (void)frame;
-    if (out->queue[queue].count < LIMIT)
+    if (out->queue[queue].count < limit->packets)
         return QUEUE_TAKES;
     out->counters.vl15_dropped++;
     return QUEUE_DROPS;
 }
 
-const struct queue_discipline queue_packet_limit = {.join = join};
+static const struct parameter_field parameters[] = {PARAMETER_FIELD(packet_limit, packets), {0}};
+
+static const struct queue_discipline packet_limit = {
+    .name = "packet-limit",
+    .phase = QUEUE_LIMITS,
+    .bytes = sizeof(struct packet_limit),
+    .parameters = parameters,
+    .join = join,
+};
+
+REGISTER(queue_disciplines, packet_limit)

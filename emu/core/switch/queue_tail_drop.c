@@ -3,14 +3,27 @@
 #include "switch/queue_discipline.h"
 #include "switch/switch.h"
 
-static enum queue_verdict join(struct fabric_switch *sw, struct switch_port *out, uint8_t queue,
+static enum queue_verdict join(void *state, struct switch_port *out, uint8_t queue,
                                struct frame *frame)
 {
-    uint64_t joined = out->queue[queue].bytes + frame->length;
-    if (frame->charge.lossless || joined <= threshold_now(&sw->config.lossy, &sw->buffer))
+    const struct threshold *threshold = state;
+    const struct buffer *buffer = &switch_of(&out->port)->buffer;
+    if (out->queue[queue].bytes + frame->length <= threshold_now(threshold, buffer))
         return QUEUE_TAKES;
     out->counters.tx_queue_discard[frame->tc]++;
     return QUEUE_DROPS;
 }
 
-const struct queue_discipline queue_tail_drop = {.join = join};
+static const struct parameter_field parameters[] = {
+    PARAMETER_FIELD(threshold, bytes), PARAMETER_FIELD(threshold, alpha_1024), {0}};
+
+static const struct queue_discipline tail_drop = {
+    .name = "tail-drop",
+    .phase = QUEUE_LIMITS,
+    .only_lossy = true,
+    .bytes = sizeof(struct threshold),
+    .parameters = parameters,
+    .join = join,
+};
+
+REGISTER(queue_disciplines, tail_drop)

@@ -1,45 +1,73 @@
-/* WRED with ECN (wred.h). Marks by the queue depth before the packet joins or, if the port marks at
- * dequeue, by the depth after it has left. */
+#include "switch/queue_wred.h"
+
 #include <string.h>
 
 #include "switch/queue_discipline.h"
 #include "switch/switch.h"
 
-static uint32_t draw(const struct wred *wred, const uint8_t *header, uint32_t length)
+static void prepare(void *state, uint64_t seed)
+{
+    struct queue_wred *wred = state;
+    for (int queue = 0; queue < CLASSES; queue++) {
+        wred->curve[queue].seed = (uint32_t)seed;
+        wred->curve[queue].enabled = true;
+    }
+}
+
+static uint32_t draw(const struct wred *curve, const uint8_t *header, uint32_t length)
 {
     uint32_t words[WRED_DRAW_WORDS] = {0};
     if (length >= WRED_DRAW_OFFSET + sizeof words)
         memcpy(words, header + WRED_DRAW_OFFSET, sizeof words);
-    return wred_draw(wred, words);
+    return wred_draw(curve, words);
 }
 
 /* Marks a frame by the depth of its queue, which does not contain the frame. */
-SELDOM static void mark(struct switch_port *out, uint8_t queue, struct frame *frame)
+SELDOM static void mark(const struct queue_wred *wred, struct switch_port *out, uint8_t queue,
+                        struct frame *frame)
 {
-    const struct wred *wred = &out->wred[queue];
+    const struct wred *curve = &wred->curve[queue];
     uint8_t *header = frame->bytes + frame->ip;
     if (!frame->ip || ipv4_ecn(header) == ECN_NOT_ECT || ipv4_ecn(header) == ECN_CE)
         return;
     uint32_t depth = (uint32_t)out->queue[queue].bytes;
-    if (wred_marks(wred, depth, draw(wred, header, frame->stored - frame->ip))) {
+    if (wred_marks(curve, depth, draw(curve, header, frame->stored - frame->ip))) {
         ipv4_set_ce(header);
         out->counters.ecn_marked[frame->tc]++;
     }
 }
 
-static enum queue_verdict join(struct fabric_switch *sw, struct switch_port *out, uint8_t queue,
+static enum queue_verdict join(void *state, struct switch_port *out, uint8_t queue,
                                struct frame *frame)
 {
-    (void)sw;
-    if (!out->marks_at_dequeue)
-        mark(out, queue, frame);
+    const struct queue_wred *wred = state;
+    if (!wred->at_dequeue)
+        mark(wred, out, queue, frame);
     return QUEUE_TAKES;
 }
 
-static void leave(struct switch_port *out, uint8_t queue, struct frame *frame)
+static void leave(void *state, struct switch_port *out, uint8_t queue, struct frame *frame)
 {
-    if (out->marks_at_dequeue)
-        mark(out, queue, frame);
+    const struct queue_wred *wred = state;
+    if (wred->at_dequeue)
+        mark(wred, out, queue, frame);
 }
 
-const struct queue_discipline queue_wred = {.join = join, .leave = leave};
+static const struct parameter_field parameters[] = {
+    PARAMETER_FIELD(queue_wred, at_dequeue),
+    PARAMETER_OF_EACH(queue_wred, curve, kmin_bytes),
+    PARAMETER_OF_EACH(queue_wred, curve, kmax_bytes),
+    PARAMETER_OF_EACH(queue_wred, curve, pmax_2_32),
+    {0}};
+
+static const struct queue_discipline wred = {
+    .name = QUEUE_WRED,
+    .phase = QUEUE_MARKS,
+    .bytes = sizeof(struct queue_wred),
+    .parameters = parameters,
+    .prepare = prepare,
+    .join = join,
+    .leave = leave,
+};
+
+REGISTER(queue_disciplines, wred)

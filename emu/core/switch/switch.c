@@ -1,6 +1,7 @@
 #include "switch/switch.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "switch/egress.h"
 #include "switch/ingress.h"
@@ -61,7 +62,7 @@ const struct switch_port *port_of_switch(const struct port *port)
     return port->handler == &handler ? container_of(port, struct switch_port, port) : NULL;
 }
 
-/* ---- changes of routes ------------------------------------------------------------- */
+/* ---- routes ------------------------------------------------------------------ */
 
 static void change_routes(struct fabric_switch *sw, picoseconds now)
 {
@@ -77,9 +78,34 @@ static void reroute(struct timer *timer, picoseconds now)
     load_balance_forget(&sw->load_balancer);
 }
 
+bool switch_add_routes(struct fabric_switch *sw, const uint16_t *destinations, uint32_t many,
+                       const uint16_t *ports, uint16_t count)
+{
+    return routes_add(&sw->routes, destinations, many, ports, count);
+}
+
+bool switch_add_routes_later(struct fabric_switch *sw, int64_t at_ps, const uint16_t *destinations,
+                             uint32_t many, const uint16_t *ports, uint16_t count)
+{
+    return routes_add_later(&sw->routes, at_ps, destinations, many, ports, count);
+}
+
 void switch_routes_added(struct fabric_switch *sw)
 {
     reroute(&sw->reroute, sw->clock->now);
+}
+
+bool switch_pin_flow(struct fabric_switch *sw, uint16_t source, uint16_t destination,
+                     uint16_t udp_source, uint16_t port)
+{
+    struct pin pin = {
+        .source = source, .destination = destination, .udp_source = udp_source, .port = port};
+    return load_balance_pin(&sw->load_balancer, pin);
+}
+
+void switch_set_hints(struct fabric_switch *sw, bool hints)
+{
+    sw->config.hints = hints;
 }
 
 uint32_t switch_routes_kept(const struct fabric_switch *sw)
@@ -95,34 +121,55 @@ static uint64_t queued(const void *owner, uint16_t number)
     return (uint64_t)sw->ports[number - 1].port.gauges->queued;
 }
 
-static void port_setup(struct fabric_switch *sw, struct switch_port *own, uint32_t number)
+/* The first port's that are the same: ports that share them share their place in the cache. */
+static const struct qos_map *find_same(const struct fabric_switch *sw, const struct qos_map *map)
 {
-    port_init(&own->port, sw->clock, sw->pool, &handler, sw, sw->config.framing);
-    timer_init(&own->pipeline_due, pipeline_due);
-    hoq_init(&own->hoq);
+    const struct switch_port *port = sw->ports;
+    while (memcmp(&port->qos_map, map, sizeof *map) != 0)
+        port++;
+    return &port->qos_map;
+}
+
+static bool port_setup(struct fabric_switch *sw, uint32_t number, struct arena *arena,
+                       const struct switch_port_config *config)
+{
+    struct switch_port *own = switch_port(sw, number);
+    port_init(&own->port, sw->clock, sw->pool, &handler, sw, &config->port);
     own->port.number = (uint16_t)number;
-    own->port.qos_map = &own->qos_map;
-    queues_use(own, QUEUE_TAIL_DROP, sw->config.tail_drop);
-    queues_use(own, QUEUE_PACKET_LIMIT, sw->config.packet_limit);
-    for (uint8_t tc = 0; tc < CLASSES; tc++)
-        own->queue_of[tc] = tc;
+    own->qos_map = config->qos_map;
+    own->port.qos_map = find_same(sw, &own->qos_map);
+    memcpy(own->queue_of, config->queue_of, sizeof own->queue_of);
+    own->pfc = config->pfc;
+    own->pkeys = config->pkeys;
+    memcpy(sw->addresses[number - 1].mac, config->port.mac, 6);
+    memcpy(sw->addresses[number - 1].far_mac, config->far_mac, 6);
+    timer_init(&own->pipeline_due, pipeline_due);
+    hoq_init(&own->hoq, &config->hoq);
+    return disciplines_init(own, arena, config->disciplines, config->discipline_count);
 }
 
 bool switch_init(struct fabric_switch *sw, struct arena *arena, struct clock *clock,
-                 struct frame_pool *pool, const struct switch_config *config)
+                 struct frame_pool *pool, const struct switch_config *config,
+                 const struct switch_port_config *ports)
 {
     assert(config->ports <= TRANSIT_PORTS);
-    *sw = (struct fabric_switch){.config = *config, .clock = clock, .pool = pool};
+    *sw = (struct fabric_switch){.config = *config,
+                                 .clock = clock,
+                                 .pool = pool,
+                                 .buffer = {.shared_size = config->buffer.shared_bytes,
+                                            .reserved_bytes = config->buffer.reserved_bytes}};
     sw->ports = arena_take(arena, config->ports, sizeof *sw->ports);
     sw->addresses = arena_take(arena, config->ports, sizeof *sw->addresses);
     if (!sw->ports || !sw->addresses ||
-        !load_balance_init(&sw->load_balancer, arena, config->ports, queued, sw))
+        !load_balance_init(&sw->load_balancer, arena, &config->load_balance, config->ports, queued,
+                           sw))
         return false;
     for (uint32_t number = 1; number <= config->ports; number++)
-        port_setup(sw, switch_port(sw, number), number);
+        if (!port_setup(sw, number, arena, &ports[number - 1]))
+            return false;
     transit_init(sw);
     timer_init(&sw->reroute, reroute);
-    pfc_watchdog_init(sw);
+    pfc_watchdog_init(sw, &config->watchdog);
     return true;
 }
 

@@ -21,7 +21,6 @@
 #include "sim/arena.h"
 #include "switch/arbiter.h"
 #include "switch/buffer.h"
-#include "switch/fecn.h"
 #include "switch/forwarding.h"
 #include "switch/hoq.h"
 #include "switch/load_balance.h"
@@ -29,26 +28,13 @@
 #include "switch/pkey.h"
 #include "switch/queue_discipline.h"
 #include "switch/route.h"
+#include "switch/switch_api.h"
+#include "switch/switch_config.h"
 #include "switch/wred.h"
 
 enum datapath { DATAPATH_OWN, DATAPATH_EXTERNAL };
 
 enum { TRANSIT_SLOTS = 4096, TRANSIT_PORTS = 0xFFF };
-
-struct switch_config {
-    enum framing framing; /* of the ports */
-    enum forwarding forwarding;
-    enum datapath datapath;
-    picoseconds latency; /* from the last bit (cut-through: the header) to the egress queue */
-    bool cut_through;
-    uint32_t ports;
-    struct threshold lossy; /* of an egress queue, for lossy classes */
-    /* One bit for each queue with tail drop, and for each with a packet limit. */
-    uint16_t tail_drop, packet_limit;
-    struct arbiter_config arbiter;
-    bool hints;                  /* external datapath: the transit tag names the next hop */
-    picoseconds transit_timeout; /* external datapath: after it a packet counts as lost */
-};
 
 /* The counters of a switch port besides those of every port. ports.def describes each. */
 struct switch_port_counters {
@@ -69,30 +55,29 @@ struct switch_port {
     struct port port;
 
     ON_A_LINE uint8_t queue_of[CLASSES]; /* by priority or VL */
+    uint8_t disciplines_of[CLASSES];     /* by queue: one bit for each element of `discipline` */
     uint32_t *depth; /* for an external marker: the depth that a frame will find in each queue */
-    uint64_t queue_peak_bytes;
     struct pfc pfc;
-    uint16_t waiting; /* one bit for each queue with a frame */
-    /* One bit for each queue with the discipline. WRED: none if an external marker (eBPF) marks. */
-    uint16_t disciplined[QUEUE_DISCIPLINES];
-    uint8_t disciplines; /* one bit for each discipline that any queue has */
-    uint8_t dropping;    /* one bit for each priority whose packets the watchdog drops */
+    uint16_t waiting;   /* one bit for each queue with a frame */
+    uint8_t only_lossy; /* the disciplines that leave lossless frames alone */
+    uint8_t dropping;   /* one bit for each priority whose packets the watchdog drops */
 
     ON_A_LINE struct frame_list
         pipeline;              /* frames from this port that wait for the end of the latency */
     struct timer pipeline_due; /* set while the pipeline is not empty */
     ON_A_LINE struct priority_group priority_group[CLASSES];
     ON_A_LINE struct frame_queue queue[CLASSES];
+    /* In the order in which frames pass them. WRED is none of them if an external marker (eBPF)
+     * marks. */
+    ON_A_LINE struct port_discipline discipline[PORT_DISCIPLINES];
 
     uint32_t coming[CLASSES]; /* for each queue: bytes in the pipelines of all ports */
     struct arbiter arbiter;
-    struct wred wred[CLASSES];  /* by queue */
-    bool marks_at_dequeue;      /* WRED */
     struct wred *external_wred; /* the curves of an external marker; or NULL */
     struct qos_map qos_map;
-    struct hoq hoq;           /* InfiniBand */
-    struct fecn fecn;         /* InfiniBand */
-    struct pkey_filter pkeys; /* InfiniBand */
+    struct hoq hoq;            /* InfiniBand */
+    struct pkey_filter pkeys;  /* InfiniBand */
+    uint64_t queue_peak_bytes; /* of the deepest queue; see egress_note_peak */
     struct watchdog_queue watchdog[PRIORITIES];
     struct switch_port_counters counters;
 };
@@ -106,13 +91,14 @@ static_assert(offsetof(struct switch_port, pipeline) - offsetof(struct switch_po
 
 struct fabric_switch {
     struct switch_config config;
+    enum datapath datapath;
+    picoseconds transit_timeout; /* external datapath: after it a packet counts as lost */
     struct clock *clock;
     struct frame_pool *pool;
     struct buffer buffer;
     struct routes routes;
     struct timer reroute;
     struct load_balancer load_balancer;
-    uint16_t balanced_sls;       /* InfiniBand */
     struct switch_port *ports;   /* config.ports of them, numbered from 1 */
     struct addresses *addresses; /* by port */
     /* External datapath. `hand_over` may not keep the frame's bytes. */
@@ -129,9 +115,11 @@ struct fabric_switch {
     uint64_t *lossless_dropped; /* count of the fabric: packets that exceeded headroom */
 };
 
-/* Set-up only. False when there is no memory. */
+/* Set-up only. `ports` has the settings of config->ports ports. False when there is no memory, or
+ * when a port has a queue discipline that does not exist. */
 bool switch_init(struct fabric_switch *sw, struct arena *arena, struct clock *clock,
-                 struct frame_pool *pool, const struct switch_config *config);
+                 struct frame_pool *pool, const struct switch_config *config,
+                 const struct switch_port_config *ports);
 void switch_free(struct fabric_switch *sw);
 void switch_start(struct fabric_switch *sw, picoseconds now);
 

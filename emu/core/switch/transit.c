@@ -20,7 +20,7 @@ static void transit_advance(struct fabric_switch *sw)
         timer_cancel(&sw->transit_check);
     else
         timer_set(sw->clock, &sw->transit_check,
-                  (*transit_slot(sw, sw->transit_oldest))->due_at + sw->config.transit_timeout);
+                  (*transit_slot(sw, sw->transit_oldest))->due_at + sw->transit_timeout);
 }
 
 /* Counts a packet that did not come back, or came back with another length. */

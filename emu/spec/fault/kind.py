@@ -19,14 +19,12 @@ from emu.fabric_kind import FabricKind, FlowControl, Framing
 from emu.spec.base import Model
 from emu.spec.diagnostic import Diagnostic, KeyPath
 from emu.spec.notes import note
+from emu.spec.parameters import Parameters
 from topologies.graph import Port, Topology
 
 if TYPE_CHECKING:
     from emu.spec.fault import Fault
     from emu.spec.scenario import Spec
-
-Parameters = Mapping[str, int | Sequence[int]]
-"""The fields of the kind's struct in the core that a spec sets."""
 
 
 class FaultKind(Model, ABC):

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from emu.spec.fault.kind import OnLine, Parameters, exactly_one
+from emu.spec.fault.kind import OnLine, exactly_one
 from emu.spec.notes import note
+from emu.spec.parameters import Parameters
 from emu.spec.quantities import Fraction, Integer
 from topologies.graph import Port
 

@@ -29,8 +29,9 @@ static void setup_init(struct setup *setup, bool paced)
     *setup = (struct setup){0};
     clock_init(&setup->clock);
     EXPECT(frame_pool_init(&setup->pool, &setup->arena, FRAMES, FRAMES, FRAME_MAX));
-    port_init(&setup->end, &setup->clock, &setup->pool, &handler, setup, FRAMING_ETHERNET);
-    port_init(&setup->leaf, &setup->clock, &setup->pool, &handler, setup, FRAMING_ETHERNET);
+    const struct port_config ethernet = {.framing = FRAMING_ETHERNET};
+    port_init(&setup->end, &setup->clock, &setup->pool, &handler, setup, &ethernet);
+    port_init(&setup->leaf, &setup->clock, &setup->pool, &handler, setup, &ethernet);
     port_connect(&setup->end, &setup->leaf, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
     port_connect(&setup->leaf, &setup->end, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
     setup->end.line.paced = paced;

@@ -8,14 +8,12 @@ from struct import unpack_from
 
 import pytest
 
-from emu._core import lib
 from emu.bindings.fabric import FrameKind
 from emu.ib_rates import parse_ib_rate
-from emu.runtime.virtual import VirtualFabric
 from emu.spec.model import spec_from_text
 from emu.wire.crc import vcrc
 from tests.support.frames import frames_of
-from tests.support.small_fabrics import ONE_SWITCH, PAIR, port, shortest_paths, spec_of, started
+from tests.support.small_fabrics import ONE_SWITCH, PAIR, port, spec_of, started
 
 IB = ("fabric=ib", "switches.credits.vls=8", "switches.credits.buffer=64KiB")
 
@@ -88,34 +86,32 @@ def test_sl2vl_of_the_egress_port_selects_the_lane() -> None:
 
 def test_service_level_without_a_lane_is_dropped() -> None:
     """SL2VL maps it to VL15, which carries only management, and the drop is counted."""
-    with started(spec_of(PAIR, "fabric=ib", "switches.credits.vls=2")) as run:
-        run.run_until(1_000)
-        sl2vl = [0] * 16
-        sl2vl[0] = 15
-        left = run.topology.ports["left"]
-        lib.fabric_set_sl2vl(run.fabric.core, run.fabric.index[port(run, "left:right")], sl2vl)
-        run.run_until(100_000)
-        counted = [run.fabric.counters(own)["no_lane"][0] for own in left]
-        assert not run.finished
-    assert sum(counted) > 10
+    unused_sl, sl2vl = 9, [0] * 16
+    sl2vl[unused_sl] = 15
+    text = PAIR + "capture: [left:h1]\n"
+    with started(spec_of(text, "fabric=ib", f"subnet.sl2vl={sl2vl}")) as run:
+        run.run_until(5_000)
+        data = next(frame for kind, frame in frames_of(run.fabric.captured()) if kind == 1)
+        packet = bytes([data[0], unused_sl << 4 | data[1] & 0x0F]) + data[2:-2]
+        run.inject("h1:left", packet + vcrc(packet))
+        run.run_until(50_000)
+        counted = [run.fabric.counters(own)["no_lane"][0] for own in run.topology.ports["left"]]
+    assert sum(counted) == 1
 
 
 def discards_of_a_lane_without_credit(*settings: str, until_ns: int) -> int:
-    """Discards at the port to h2, which never grants credit; at other ports packets have no
-    lifetime limit."""
+    """Discards at the port to h2, whose credit updates are all lost; at other ports packets have
+    no lifetime limit."""
     spec = spec_of(
         PAIR,
         "fabric=ib",
         "switches.latency=600ns",
         "subnet.head_of_queue_lifetime=31",
         "subnet.leaf_head_of_queue_lifetime=2",
+        "faults=[{flow-control: {cable: h2:right, probability: 1}}]",
         *settings,
     )
-    topology = spec.topology.build()
-    with VirtualFabric(spec, topology, shortest_paths(topology)) as run:
-        full = run.fabric.index[topology.ports["h2"][0]]
-        lib.fabric_set_lane_buffer(run.fabric.core, full, 0, 0)
-        run.start()
+    with started(spec) as run:
         run.run_until(until_ns)
         return run.fabric.counters(port(run, "right:h2"))["hoq_discard"][0]
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from emu.bindings.fabric import FRAME_BYTES, FrameKind
+from emu.bindings.fabric import FrameKind
+from emu.bindings.switch_config import FRAME_BYTES
 from emu.measure.counters import ethernet_counters, infiniband_counters
 from emu.runtime.virtual import VirtualFabric
 from tests.support.random_specs import DROPS

@@ -76,9 +76,9 @@ TEST(icrc_and_vcrc_match_infiniband_packets)
 
 static struct nic_config own_config(void)
 {
-    struct nic_config config = {.address = 0x0A000002, .mac = {2, 0, 10, 0, 0, 2}};
+    struct nic_config config = {.address = 0x0A000002, .port = {.mac = {2, 0, 10, 0, 0, 2}}};
     for (int dscp = 0; dscp < 64; dscp++)
-        config.priority_of_dscp[dscp] = (uint8_t)(dscp >> 3);
+        config.qos_map.of_dscp[dscp] = (uint8_t)(dscp >> 3);
     return config;
 }
 

@@ -65,7 +65,7 @@ static void tour_troubles(struct tour *tour, struct qp *qp)
 {
     struct bench *bench = &tour->bench;
     bench->plan[0][bench->passed[0] + 1] = DROP;
-    if (bench->nic[0].config.framing == FRAMING_ETHERNET)
+    if (bench->nic[0].config.port.framing == FRAMING_ETHERNET)
         bench->plan[0][bench->passed[0]] = MARK;
     post(tour, qp, VERB_WRITE, LONG);
     bench_run(bench, 100 * PS_PER_US);

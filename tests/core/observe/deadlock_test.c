@@ -32,14 +32,20 @@ static void let_wait(struct setup *setup, uint32_t in, uint8_t came_on, uint32_t
 
 static void setup_init(struct setup *setup)
 {
-    const struct switch_config config = {.framing = FRAMING_INFINIBAND, .ports = PORTS};
+    const struct switch_config config = {.ports = PORTS, .forwarding = FORWARDING_LID};
+    struct switch_port_config ports[PORTS] = {0};
+    for (uint32_t i = 0; i < PORTS; i++) {
+        ports[i].port = (struct port_config){.framing = FRAMING_INFINIBAND,
+                                             .flow_control = FLOW_CONTROL_CREDITS};
+        for (uint8_t lane = 0; lane < CLASSES; lane++)
+            ports[i].queue_of[lane] = lane;
+    }
     *setup = (struct setup){0};
     clock_init(&setup->clock);
     EXPECT(frame_pool_init(&setup->pool, &setup->arena, FRAMES, FRAMES, FRAME_MAX));
-    EXPECT(switch_init(&setup->sw, &setup->arena, &setup->clock, &setup->pool, &config));
+    EXPECT(switch_init(&setup->sw, &setup->arena, &setup->clock, &setup->pool, &config, ports));
     for (uint32_t i = 0; i < PORTS; i++) {
         struct port *port = &switch_port(&setup->sw, i + 1)->port;
-        port_set_flow_control(port, FLOW_CONTROL_CREDITS);
         port_connect(port, port, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
         port->index = i;
         setup->ports[i] = port;

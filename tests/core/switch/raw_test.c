@@ -2,8 +2,8 @@
  * neither reads nor writes fields of one. */
 #include <string.h>
 
-#include "switch/fecn.h"
 #include "switch/pkey.h"
+#include "switch/switch.h"
 #include "testbench.h"
 
 enum { PACKET = 60, KEY = 0x1234 };
@@ -19,16 +19,23 @@ static struct frame packet(uint8_t bytes[PACKET], uint8_t lnh)
 
 TEST(raw_packets_are_never_marked)
 {
-    const struct port out = {.framing = FRAMING_INFINIBAND};
+    const uint64_t yes = 1;
+    const struct parameter marks_as_victim = {"marks_as_victim", &yes, 1};
+    const struct queue_discipline_config config = {
+        .name = "fecn", .queues = 1, .parameters = &marks_as_victim, .parameter_count = 1};
+    struct arena arena = {0};
+    static struct switch_port out = {.port = {.framing = FRAMING_INFINIBAND}};
+    EXPECT(disciplines_init(&out, &arena, &config, 1));
     for (size_t i = 0; i < sizeof raw_lnhs; i++) {
         uint8_t bytes[PACKET], before[PACKET];
-        struct fecn fecn = {.marks_as_victim = true};
         struct frame frame = packet(bytes, raw_lnhs[i]);
         memcpy(before, bytes, PACKET);
-        fecn_see(&fecn, &out, &frame, 0);
-        EXPECT_EQUAL(0, fecn.marked[0]);
+        EXPECT_EQUAL(QUEUE_TAKES,
+                     out.discipline[0].kind->join(out.discipline[0].state, &out, 0, &frame));
+        EXPECT_EQUAL(0, out.counters.fecn_marked[0]);
         EXPECT_EQUAL(0, memcmp(before, bytes, PACKET));
     }
+    arena_free(&arena);
 }
 
 TEST(raw_packets_have_no_p_key_to_check)

@@ -25,6 +25,13 @@ def test_root_of_congestion_marks_and_gets_one_becn_each() -> None:
     assert handled == marked["s1:h1"]
 
 
+def test_a_port_may_have_its_own_fecn_settings() -> None:
+    outcome = outcome_of(INCAST, *IB, "switches.fecn=on", "switches.ports={h1: {fecn: off}}")
+    assert sum(sum(own["fecn_marked"]) for own in outcome.ports.values()) == 0
+    outcome = outcome_of(INCAST, *IB, "switches.ports={h1: {fecn: on}}")
+    assert sum(outcome.ports["s1:h1"]["fecn_marked"]) > 0
+
+
 def test_victim_port_does_not_mark() -> None:
     """left's queue is deep because it waits for credit of right; it marks only if victim_mask says
     so."""

@@ -53,26 +53,24 @@ static void lost_in_datapath(void *datapath, picoseconds since)
 
 static void setup_init(struct setup *setup)
 {
-    const struct switch_config config = {.framing = FRAMING_ETHERNET,
-                                         .datapath = DATAPATH_EXTERNAL,
-                                         .ports = PORTS,
-                                         .lossy = {.bytes = 1 << 20},
-                                         .tail_drop = UINT16_MAX,
-                                         .transit_timeout = TIMEOUT};
+    const struct switch_config config = {
+        .ports = PORTS, .forwarding = FORWARDING_IPV4, .buffer = {.shared_bytes = 1 << 20}};
+    const struct switch_port_config ports[PORTS] = {0};
     const uint16_t second_host = SECOND_HOST, second = 2;
     *setup = (struct setup){0};
     clock_init(&setup->clock);
     EXPECT(frame_pool_init(&setup->pool, &setup->arena, FRAMES, FRAMES, FRAME_MAX));
-    EXPECT(switch_init(&setup->sw, &setup->arena, &setup->clock, &setup->pool, &config));
+    EXPECT(switch_init(&setup->sw, &setup->arena, &setup->clock, &setup->pool, &config, ports));
     EXPECT(routes_add(&setup->sw.routes, &second_host, 1, &second, 1));
-    setup->sw.buffer = (struct buffer){.shared_size = 1 << 20};
+    setup->sw.datapath = DATAPATH_EXTERNAL;
+    setup->sw.transit_timeout = TIMEOUT;
     setup->sw.lossless_dropped = &setup->dropped;
     setup->sw.external_datapath = setup;
     setup->sw.hand_over = hand_over;
     setup->sw.lost_in_datapath = lost_in_datapath;
     for (uint32_t i = 0; i < PORTS; i++) {
         struct port *host = &setup->hosts[i], *own = &switch_port(&setup->sw, i + 1)->port;
-        port_init(host, &setup->clock, &setup->pool, &host_handler, setup, FRAMING_ETHERNET);
+        port_init(host, &setup->clock, &setup->pool, &host_handler, setup, &ports[i].port);
         port_connect(host, own, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
         port_connect(own, host, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
         port_start(host, 0);

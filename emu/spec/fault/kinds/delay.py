@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from emu.spec.fault.kind import OnLine, Parameters, register
+from emu.spec.fault.kind import OnLine, register
+from emu.spec.parameters import Parameters
 from emu.spec.quantities import Time
 from topologies.graph import Port
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from emu import fabric_kind
-from emu.spec.fault.kind import OnLine, Parameters, exactly_one, register
+from emu.spec.fault.kind import OnLine, exactly_one, register
 from emu.spec.fault.packet_choice import choice_parameters
 from emu.spec.notes import note
+from emu.spec.parameters import Parameters
 from emu.spec.quantities import Fraction, Integer
 from topologies.graph import Port
 

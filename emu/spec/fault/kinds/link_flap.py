@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from pydantic import Field, model_validator
 
 from emu.spec.diagnostic import Diagnostic, KeyPath
-from emu.spec.fault.kind import LostLink, Parameters, register
+from emu.spec.fault.kind import LostLink, register
+from emu.spec.parameters import Parameters
 from emu.spec.quantities import Time
 from emu.units import write_time
 from topologies.graph import Port

@@ -9,8 +9,9 @@ from pydantic import Field
 
 from emu.fabric_kind import FlowControl
 from emu.spec.diagnostic import Diagnostic, KeyPath
-from emu.spec.fault.kind import OnHost, Parameters, register
+from emu.spec.fault.kind import OnHost, register
 from emu.spec.notes import note
+from emu.spec.parameters import Parameters
 from emu.spec.quantities import Priority
 from topologies.graph import Port
 

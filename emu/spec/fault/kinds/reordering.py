@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from emu.spec.fault.kind import Parameters, register
+from emu.spec.fault.kind import register
 from emu.spec.fault.packet_choice import OnPackets
 from emu.spec.notes import note
+from emu.spec.parameters import Parameters
 from emu.spec.quantities import Time
 from topologies.graph import Port
 

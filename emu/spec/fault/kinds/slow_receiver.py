@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from emu.spec.diagnostic import Diagnostic, KeyPath
-from emu.spec.fault.kind import OnHost, Parameters, register
+from emu.spec.fault.kind import OnHost, register
 from emu.spec.headroom import HEADERS
 from emu.spec.notes import note
+from emu.spec.parameters import Parameters
 from emu.spec.quantities import Rate, Size
 from emu.units import write_rate, write_size
 from topologies.graph import Port

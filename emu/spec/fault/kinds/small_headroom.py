@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 
 from emu.fabric_kind import FlowControl
 from emu.spec.diagnostic import Diagnostic, KeyPath
-from emu.spec.fault.kind import OnPorts, Parameters, exactly_one, register
+from emu.spec.fault.kind import OnPorts, exactly_one, register
 from emu.spec.headroom import HEADERS, headroom_of
+from emu.spec.parameters import Parameters
 from emu.spec.quantities import Fraction, Size
 from emu.units import write_size
 from topologies.graph import Port

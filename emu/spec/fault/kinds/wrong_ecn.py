@@ -10,7 +10,8 @@ from pydantic import Field, model_validator
 from emu.fabric_kind import Framing
 from emu.spec.classes import PRIORITIES
 from emu.spec.diagnostic import Diagnostic, KeyPath
-from emu.spec.fault.kind import OnPorts, Parameters, register
+from emu.spec.fault.kind import OnPorts, register
+from emu.spec.parameters import Parameters
 from emu.spec.quantities import Fraction, Size
 from emu.spec.switch import Curve
 from emu.units import write_size

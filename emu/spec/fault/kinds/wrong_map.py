@@ -10,7 +10,8 @@ from pydantic import Field, model_validator
 from emu.fabric_kind import Framing
 from emu.spec.classes import DSCPS, PRIORITIES, Classes, DscpKey
 from emu.spec.diagnostic import Diagnostic, KeyPath
-from emu.spec.fault.kind import OnPorts, Parameters, exactly_one, register
+from emu.spec.fault.kind import OnPorts, exactly_one, register
+from emu.spec.parameters import Parameters
 from emu.spec.quantities import Priority, PriorityKey
 from topologies.graph import Port
 

@@ -1,0 +1,58 @@
+#include "sim/parameter_field.h"
+
+#include <string.h>
+
+static const struct parameter_field *field_named(const struct parameter_field *fields,
+                                                 const char *name)
+{
+    for (const struct parameter_field *field = fields; field && field->name; field++)
+        if (strcmp(field->name, name) == 0)
+            return field;
+    return NULL;
+}
+
+static void store(void *to, size_t bytes, uint64_t value)
+{
+    switch (bytes) {
+    case sizeof(uint8_t):
+        *(uint8_t *)to = (uint8_t)value;
+        break;
+    case sizeof(uint16_t):
+        *(uint16_t *)to = (uint16_t)value;
+        break;
+    case sizeof(uint32_t):
+        *(uint32_t *)to = (uint32_t)value;
+        break;
+    case sizeof(uint64_t):
+        *(uint64_t *)to = value;
+        break;
+    default:
+        __builtin_unreachable();
+    }
+}
+
+static bool set_parameter(void *to, const struct parameter_field *field,
+                          const struct parameter *parameter)
+{
+    if (!field || parameter->count > field->elements)
+        return false;
+    for (uint32_t i = 0; i < parameter->count; i++)
+        store((char *)to + field->offset + i * field->stride, field->bytes, parameter->values[i]);
+    return true;
+}
+
+bool parameters_set(void *to, const struct parameter_field *fields,
+                    const struct parameter *parameters, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!set_parameter(to, field_named(fields, parameters[i].name), &parameters[i]))
+            return false;
+    return true;
+}
+
+const char *parameter_name(const struct parameter_field *fields, uint32_t place)
+{
+    while (place-- && fields && fields->name)
+        fields++;
+    return fields ? fields->name : NULL;
+}
