@@ -42,19 +42,19 @@ void port_connect(struct port *port, struct port *far, uint64_t rate_bps, picose
     port->line.byte_time = whole_byte_time(rate_bps);
     port->line.delay = delay;
     port->line.delivery = delivery;
+    port->line.header_bytes = port_framing(port)->header_bytes;
 }
 
 /* ---- the line ---------------------------------------------------------- */
 
 /* The delivery time of a frame at a far end that does not wait for the tail. */
-SELDOM static picoseconds early_delivery(const struct port *port, const struct frame *frame,
+SELDOM static picoseconds early_delivery(const struct line *line, const struct frame *frame,
                                          uint32_t wire, picoseconds start)
 {
-    const struct line *line = &port->line;
     if (line->delivery == DELIVER_START)
         return start;
-    uint32_t header = port_framing(port)->header_bytes;
-    picoseconds head_at = start + line->delay + line_time(line, wire < header ? wire : header);
+    uint32_t header = wire < line->header_bytes ? wire : line->header_bytes;
+    picoseconds head_at = start + line->delay + line_time(line, header);
     return head_at < frame->tail_at ? head_at : frame->tail_at;
 }
 
@@ -66,7 +66,7 @@ static inline void line_send(struct port *port, struct frame *frame, uint32_t wi
     line->free_at = end;
     frame->tail_at = line->free_at + line->delay;
     frame->due_at =
-        line->delivery == DELIVER_TAIL ? frame->tail_at : early_delivery(port, frame, wire, start);
+        line->delivery == DELIVER_TAIL ? frame->tail_at : early_delivery(line, frame, wire, start);
     port->gauges->tx_wire += wire;
     if (!line->in_flight_count++)
         timer_set(port->clock, &line->arrival, frame->due_at);

@@ -59,6 +59,7 @@ struct line {
     uint64_t rate_bps;
     bool paced; /* frames are injected at the line rate: one that finds the line busy was delayed
                    outside */
+    uint8_t header_bytes; /* of a frame, in the framing of the port */
 
     ON_A_LINE struct timer arrival; /* set while a frame is in flight */
     struct port *far;
