@@ -99,7 +99,7 @@ void line_arrival(struct timer *timer, picoseconds now)
 
 /* The port that counts a frame lost at `port`. The end of a cable to another process has no visible
  * counters and no classes: there the port that the frame was on its way to counts. */
-static struct port *accountant(struct port *port, struct frame *frame)
+static struct port *counting_port(struct port *port, struct frame *frame)
 {
     if (!port->outside)
         return port;
@@ -111,13 +111,13 @@ static struct port *accountant(struct port *port, struct frame *frame)
 
 void port_count_drop(struct port *port, struct frame *frame)
 {
-    struct port *by = accountant(port, frame);
+    struct port *by = counting_port(port, frame);
     by->counters.dropped[frame->tc] += is_packet(frame);
 }
 
 void port_count_oversize(struct port *port, struct frame *frame)
 {
-    accountant(port, frame)->counters.rx_oversize++;
+    counting_port(port, frame)->counters.rx_oversize++;
     port_count_drop(port, frame);
 }
 
@@ -235,7 +235,7 @@ void transmission_done(struct timer *timer, picoseconds now)
 
 void port_lose(struct port *port, struct frame *frame)
 {
-    accountant(port, frame)->counters.link_down_discard += is_packet(frame);
+    counting_port(port, frame)->counters.link_down_discard += is_packet(frame);
     port_count_drop(port, frame);
     frame_free(port->pool, frame);
 }
