@@ -1,5 +1,5 @@
-/* Duplication: the chosen packets arrive twice. On InfiniBand a copy takes credit as if its sender
- * had sent it; without credit there is no copy. */
+/* Duplication: the chosen packets arrive twice. On a link with credits a copy takes credit as if
+ * its sender had sent it; without credit there is no copy. */
 #include <string.h>
 
 #include "fault/line_fault.h"
@@ -10,16 +10,18 @@ struct duplication {
     struct packet_choice choice;
 };
 
-static struct credit_receiver *vl_of(const struct fault *fault, const struct frame *frame)
+/* The receiver's credit for the class of a frame; NULL: the class needs none. */
+static struct credit_receiver *receiver_of(const struct fault *fault, const struct frame *frame)
 {
-    bool has_vl = frame->kind == FRAME_IB && frame->tc < fault->far->vls;
-    return has_vl ? &fault->far->credit.of_class[frame->tc].rx : NULL;
+    bool needs_credit = frame->tc < fault->far->credit.classes;
+    return needs_credit ? &fault->far->credit.of_class[frame->tc].rx : NULL;
 }
 
 /* Takes one packet off the receiver's count of blocks: its sender has sent it only once. */
-static void uncount(struct credit_receiver *vl, uint32_t bytes)
+static void uncount(struct credit_receiver *receiver, uint32_t bytes)
 {
-    credit_synchronised(vl, (uint16_t)((vl->abr - credit_blocks(bytes)) % CREDIT_MODULUS));
+    credit_synchronised(receiver,
+                        (uint16_t)((receiver->abr - credit_blocks(bytes)) % CREDIT_MODULUS));
 }
 
 static struct frame *copy_of(struct fault *fault, const struct frame *frame)
@@ -37,22 +39,22 @@ static struct frame *copy_of(struct fault *fault, const struct frame *frame)
 
 /* The first packet to copy asks the receiver to keep room for one packet from the sender. Copies
  * arrive as soon as the sender has used up the credit that it had before. */
-static bool take_spare_room(struct credit_receiver *vl, uint32_t bytes)
+static bool take_spare_room(struct credit_receiver *receiver, uint32_t bytes)
 {
     uint32_t blocks = credit_blocks(bytes);
-    if (vl->spare_blocks < blocks && 2 * blocks <= vl->buffer_blocks)
-        vl->spare_blocks = blocks;
-    if (!credit_has_spare_room(vl, bytes))
+    if (receiver->spare_blocks < blocks && 2 * blocks <= receiver->buffer_blocks)
+        receiver->spare_blocks = blocks;
+    if (!credit_has_spare_room(receiver, bytes))
         return false;
-    uncount(vl, bytes);
+    uncount(receiver, bytes);
     return true;
 }
 
-static bool take_credit(struct port *port, uint8_t vl, uint32_t bytes)
+static bool take_credit(struct port *port, uint8_t tc, uint32_t bytes)
 {
-    if (!credit_may_send(&port->credit.of_class[vl].tx, bytes))
+    if (!credit_may_send(&port->credit.of_class[tc].tx, bytes))
         return false;
-    credit_sent(&port->credit.of_class[vl].tx, bytes);
+    credit_sent(&port->credit.of_class[tc].tx, bytes);
     return true;
 }
 
@@ -60,12 +62,11 @@ static bool take_credit(struct port *port, uint8_t vl, uint32_t bytes)
  * has given to nobody. */
 static bool copy_has_credit(struct fault *fault, const struct frame *frame)
 {
-    if (frame->kind != FRAME_IB)
-        return true;
-    if (!fault->port->outside)
-        return frame->tc >= fault->port->vls || take_credit(fault->port, frame->tc, frame->length);
-    struct credit_receiver *vl = vl_of(fault, frame);
-    return !vl || take_spare_room(vl, frame->length);
+    struct port *port = fault->port;
+    if (!port->outside)
+        return frame->tc >= port->credit.classes || take_credit(port, frame->tc, frame->length);
+    struct credit_receiver *receiver = receiver_of(fault, frame);
+    return !receiver || take_spare_room(receiver, frame->length);
 }
 
 static void packet(struct fault *fault, struct frame *frame, picoseconds now)
