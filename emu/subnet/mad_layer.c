@@ -8,7 +8,7 @@
  * a manager that is cut off or killed leaves requests unanswered. The sweep of another OpenSM would
  * then wait for ever.
  *
- *   OpenSM ─ write ─▶ noted here ──────────▶ umad2sim ─▶ ibsim
+ *   OpenSM ─ write ─▶ stored here ─────────▶ umad2sim ─▶ ibsim
  *   OpenSM ◀─ poll ── here: overdue requests are sent again
  *   OpenSM ◀─ read ── from umad2sim, or from here: ETIMEDOUT after the last retry
  *
@@ -30,7 +30,7 @@
 #define EXPORTED __attribute__((visibility("default")))
 #define FIRST_UMAD 1024 /* umad2sim's file descriptors of umad devices … */
 #define END_OF_UMADS 2048
-#define MS_BETWEEN_LOOKS 20
+#define MS_BETWEEN_CHECKS 20
 
 /* The common MAD header, IBTA vol. 1, 13.4.2. */
 struct mad {
@@ -84,8 +84,8 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Notes a request. False when its program waits for no answer, or memory is short. */
-static bool note_request(int fd, const struct ib_user_mad *umad, size_t size)
+/* Stores a request. False when its program waits for no answer, or memory is short. */
+static bool store_request(int fd, const struct ib_user_mad *umad, size_t size)
 {
     if (size < sizeof *umad + sizeof(struct mad) || !umad->hdr.timeout_ms)
         return false;
@@ -105,7 +105,7 @@ static bool note_request(int fd, const struct ib_user_mad *umad, size_t size)
 }
 
 /* Removes the request that has this answer, by transaction ID. */
-static void forget(const struct mad *answer)
+static void remove_request(const struct mad *answer)
 {
     pthread_mutex_lock(&lock);
     for (struct request **at = &requests; *at; at = &(*at)->next) {
@@ -166,10 +166,10 @@ static size_t take_expired(int fd, struct ib_user_mad *umad, size_t size)
 EXPORTED ssize_t write(int fd, const void *data, size_t size)
 {
     find_real_functions();
-    bool noted = is_umad(fd) && note_request(fd, data, size);
+    bool stored = is_umad(fd) && store_request(fd, data, size);
     ssize_t written = real_write(fd, data, size);
-    if (noted && written < 0)
-        forget(mad_of(data));
+    if (stored && written < 0)
+        remove_request(mad_of(data));
     return written;
 }
 
@@ -185,7 +185,7 @@ EXPORTED ssize_t read(int fd, void *data, size_t size)
     const struct ib_user_mad *umad = data;
     if (length >= (ssize_t)(sizeof *umad + sizeof(struct mad)) &&
         (umad->hdr.status || mad_of(umad)->method & RESPONSE))
-        forget(mad_of(umad));
+        remove_request(mad_of(umad));
     return length;
 }
 
@@ -202,7 +202,7 @@ EXPORTED int poll(struct pollfd *files, nfds_t count, int timeout_ms)
             return 1;
         }
         int64_t left = end - now_ms();
-        int wait_ms = left < 0 ? 0 : left < MS_BETWEEN_LOOKS ? (int)left : MS_BETWEEN_LOOKS;
+        int wait_ms = left < 0 ? 0 : left < MS_BETWEEN_CHECKS ? (int)left : MS_BETWEEN_CHECKS;
         if (real_poll(files, count, wait_ms) > 0)
             return 1;
         if (now_ms() >= end)

@@ -72,7 +72,7 @@ static picoseconds emulated(const struct driver *driver, int64_t wall_ns)
     return (picoseconds)((double)(wall_ns - driver->t0_ns) * PS_PER_NS / driver->slowdown);
 }
 
-static int64_t wall(const struct driver *driver, picoseconds at)
+static int64_t wall_time_ns(const struct driver *driver, picoseconds at)
 {
     return driver->t0_ns + (int64_t)((double)at * driver->slowdown / PS_PER_NS);
 }
@@ -113,7 +113,7 @@ static void flush(struct driver *driver, struct channel *channel)
         const struct outgoing *sent = &channel->outgoing[i];
         if (!sent->owned)
             continue;
-        note_late(driver, LATE_SENT, now_ns - wall(driver, sent->due), now_ns);
+        note_late(driver, LATE_SENT, now_ns - wall_time_ns(driver, sent->due), now_ns);
         frame_free(&driver->fabric->pool, sent->owned);
     }
     driver->sent += channel->count;
@@ -157,7 +157,7 @@ static void hand_over(void *datapath, struct switch_port *in, const struct frame
 static void lost_in_datapath(void *datapath, picoseconds since)
 {
     struct driver *driver = datapath;
-    note_lost(driver, LOST_IN_DATAPATH, 1, wall(driver, since));
+    note_lost(driver, LOST_IN_DATAPATH, 1, wall_time_ns(driver, since));
 }
 
 /* ---- receiving -------------------------------------------------------------------- */
@@ -211,7 +211,7 @@ static void note_rx_frame(struct driver *driver, struct attachment *to, const st
         return;
     picoseconds now = driver->fabric->clock.now;
     picoseconds taken_in = now + line_backlog(&to->end->line, now);
-    note_late(driver, LATE_TAKEN_IN, wall(driver, taken_in) - rx->stamp_ns, rx->stamp_ns);
+    note_late(driver, LATE_TAKEN_IN, wall_time_ns(driver, taken_in) - rx->stamp_ns, rx->stamp_ns);
 }
 
 static void deliver(struct driver *driver, const struct rx_frame *rx)
@@ -280,7 +280,7 @@ static int wait_for_work(struct driver *driver, struct epoll_event *events, int 
     picoseconds deadline = clock_next_deadline(&driver->fabric->clock);
     int64_t left_ns = LONGEST_WAIT_NS;
     if (deadline != NEVER) {
-        int64_t until = wall(driver, deadline) - clock_ns(CLOCK_MONOTONIC);
+        int64_t until = wall_time_ns(driver, deadline) - clock_ns(CLOCK_MONOTONIC);
         left_ns = until < left_ns ? until : left_ns;
     }
     if (left_ns < 0)

@@ -18,7 +18,7 @@ static struct credit_receiver *receiver_of(const struct fault *fault, const stru
 }
 
 /* Takes one packet off the receiver's count of blocks: its sender has sent it only once. */
-static void uncount(struct credit_receiver *receiver, uint32_t bytes)
+static void remove_received_bytes(struct credit_receiver *receiver, uint32_t bytes)
 {
     credit_synchronised(receiver,
                         (uint16_t)((receiver->abr - credit_blocks(bytes)) % CREDIT_MODULUS));
@@ -46,7 +46,7 @@ static bool take_spare_room(struct credit_receiver *receiver, uint32_t bytes)
         receiver->spare_blocks = blocks;
     if (!credit_has_spare_room(receiver, bytes))
         return false;
-    uncount(receiver, bytes);
+    remove_received_bytes(receiver, bytes);
     return true;
 }
 

@@ -1,6 +1,6 @@
 #include "fault/held_frames.h"
 
-static struct frame *let_go(struct holding_fault *holding)
+static struct frame *take_next_held(struct holding_fault *holding)
 {
     struct fault *fault = &holding->line.fault;
     struct frame *frame = list_pop(&holding->held);
@@ -14,7 +14,7 @@ static struct frame *let_go(struct holding_fault *holding)
 static void due(struct timer *timer, picoseconds now)
 {
     struct holding_fault *holding = container_of(timer, struct holding_fault, next_due);
-    line_fault_pass(&holding->line.fault, let_go(holding), now);
+    line_fault_pass(&holding->line.fault, take_next_held(holding), now);
 }
 
 void holding_fault_inject(struct fault *fault, picoseconds now)
@@ -76,6 +76,6 @@ void holding_fault_lose(struct fault *fault)
     if (!holding->held.first)
         return;
     while (holding->held.first)
-        port_lose(fault->port, let_go(holding));
+        port_lose(fault->port, take_next_held(holding));
     timer_cancel(&holding->next_due);
 }

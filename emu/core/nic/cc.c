@@ -1,3 +1,5 @@
+/* The registry of congestion controls, and the set-up of one from its configuration. Each
+ * algorithm is in cc_NAME.c. */
 #include "nic/cc.h"
 
 #include <string.h>

@@ -84,7 +84,7 @@ static void timed_out(struct qp *qp, picoseconds now)
 }
 
 /* Whether the queue pair must wait for its own rate before it may send the packets again. */
-static bool waits_for_itself(const struct qp *qp, picoseconds now)
+static bool waits_for_own_rate(const struct qp *qp, picoseconds now)
 {
     return qp->requester.again && now < qp->not_before;
 }
@@ -92,7 +92,7 @@ static bool waits_for_itself(const struct qp *qp, picoseconds now)
 static void ack_timeout_expired(struct timer *timer, picoseconds now)
 {
     struct qp *qp = container_of(timer, struct qp, requester.ack_timeout);
-    if (waits_for_itself(qp, now))
+    if (waits_for_own_rate(qp, now))
         requester_start_ack_timeout(qp, now);
     else
         timed_out(qp, now);
@@ -134,7 +134,7 @@ static void complete(struct timer *timer, picoseconds now)
     struct qp *qp = container_of(timer, struct qp, requester.completion);
     if (qp->config.transport != TRANSPORT_RC)
         complete_unreliable(qp, now);
-    else if (requester_is_stuck(&qp->requester))
+    else if (requester_cannot_continue(&qp->requester))
         give_up(qp, STATUS_LOC_PROT_ERR, now);
     port_kick(&qp->nic->port, now);
 }
@@ -228,7 +228,7 @@ static void settle(struct qp *qp, picoseconds now)
 {
     if (qp->state == QP_ERR)
         return;
-    if (requester_is_stuck(&qp->requester)) {
+    if (requester_cannot_continue(&qp->requester)) {
         give_up(qp, STATUS_LOC_PROT_ERR, now);
         return;
     }

@@ -357,7 +357,7 @@ static struct qp *find_qp(struct nic *nic, const struct packet *packet)
 
 /* Drops a packet that was corrupted on its way or built wrong. The port counts drops by class,
  * which is read here because a NIC without a throttle has not read it before. */
-SELDOM static struct qp *spoiled(struct nic *nic, struct frame *frame, uint64_t *counter)
+SELDOM static struct qp *drop_invalid(struct nic *nic, struct frame *frame, uint64_t *counter)
 {
     if (frame->kind == FRAME_ETHERNET) {
         frame->ip = (uint8_t)ipv4_offset(frame->bytes, frame->stored);
@@ -371,20 +371,20 @@ static struct qp *open_frame(struct nic *nic, struct frame *frame, struct packet
 {
     struct nic_counters *counters = &nic->counters;
     if (frame->corrupt)
-        return spoiled(nic, frame, &counters->rx_crc_errors);
+        return drop_invalid(nic, frame, &counters->rx_crc_errors);
     switch (nic->framing->open(&nic->config, frame, packet)) {
     case VERDICT_OTHER:
         return dropped(&counters->rx_other);
     case VERDICT_MALFORMED:
-        return spoiled(nic, frame, &counters->rx_malformed);
+        return drop_invalid(nic, frame, &counters->rx_malformed);
     case VERDICT_VCRC:
-        return spoiled(nic, frame, &counters->rx_crc_errors);
+        return drop_invalid(nic, frame, &counters->rx_crc_errors);
     case VERDICT_ICRC:
-        return spoiled(nic, frame, &counters->rx_icrc_encapsulated);
+        return drop_invalid(nic, frame, &counters->rx_icrc_encapsulated);
     case VERDICT_OK:
     default:
         return has_right_fields(packet) ? find_qp(nic, packet)
-                                        : spoiled(nic, frame, &counters->rx_malformed);
+                                        : drop_invalid(nic, frame, &counters->rx_malformed);
     }
 }
 

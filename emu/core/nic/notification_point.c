@@ -6,8 +6,8 @@
 static void due(struct timer *timer, picoseconds now)
 {
     struct notification_point *point = container_of(timer, struct notification_point, due);
-    struct qp *qp = point->noted;
-    point->noted = NULL;
+    struct qp *qp = point->pending_qp;
+    point->pending_qp = NULL;
     if (qp->state == QP_ERR)
         return;
     turns_join(qp, TRAFFIC_CNP);
@@ -42,7 +42,7 @@ static void make_cnp(struct qp *qp, picoseconds now)
     const struct cnp_config *config = &qp->config.cnp;
     struct notification_point *point = qp->notification_point;
     picoseconds at = now + config->delay_ps;
-    if (point->noted || (at < point->next_at && !config->keeps_marks))
+    if (point->pending_qp || (at < point->next_at && !config->keeps_marks))
         return;
     if (at < point->next_at)
         at = point->next_at;
@@ -50,7 +50,7 @@ static void make_cnp(struct qp *qp, picoseconds now)
     if (at == now) {
         turns_join(qp, TRAFFIC_CNP);
     } else {
-        point->noted = qp;
+        point->pending_qp = qp;
         timer_set(qp->nic->clock, &point->due, at);
     }
 }

@@ -127,8 +127,8 @@ struct response_queue {
 
 /* The receiver's state for CNPs: the marked packets that it has not reported yet. */
 struct notification_point {
-    picoseconds next_at; /* no CNP before */
-    struct qp *noted;    /* its peer gets a CNP when `due` fires; NULL: none */
+    picoseconds next_at;   /* no CNP before */
+    struct qp *pending_qp; /* its peer gets a CNP when `due` fires; NULL: none */
     struct timer due;
 };
 

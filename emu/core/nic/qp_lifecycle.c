@@ -44,7 +44,7 @@ static void begin_at_first_psn(struct qp *qp)
         qp->recovery->reset(qp);
 }
 
-static void start_afresh(struct qp *qp)
+static void reset_transport_state(struct qp *qp)
 {
     qp->responder = (struct responder){.failing = qp->responder.failing,
                                        .recovery_priv = qp->responder.recovery_priv};
@@ -67,7 +67,7 @@ bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_confi
     notification_point_init(qp);
     completer_init(qp);
     responder_init(qp);
-    start_afresh(qp);
+    reset_transport_state(qp);
     return true;
 }
 
@@ -93,7 +93,7 @@ bool qp_modify(struct qp *qp, enum qp_state to, picoseconds now)
         qp_stop(qp, to == QP_ERR ? STATUS_WR_FLUSH_ERR : STATUS_CANCELLED, now);
     }
     if (to == QP_RESET)
-        start_afresh(qp);
+        reset_transport_state(qp);
     qp_wake(qp, now);
     port_kick(&qp->nic->port, now);
     return true;

@@ -1,3 +1,4 @@
+/* The registry of loss recoveries, and look-up by name. Each scheme is in recovery_NAME.c. */
 #include "nic/recovery.h"
 
 #include <string.h>

@@ -268,7 +268,7 @@ static bool is_kept(const struct qp *qp, uint32_t psn)
 
 /* Sends a NAK with the run of kept packets around `psn`. If `psn` continues the previous run, that
  * one's start is known already. */
-static void owe_run(struct qp *qp, uint32_t psn)
+static void nak_with_kept_run(struct qp *qp, uint32_t psn)
 {
     struct response_queue *responses = &qp->responses;
     uint32_t first = psn, end = psn_next(psn);
@@ -297,7 +297,7 @@ static bool ahead(struct qp *qp, const struct packet *packet, struct frame *fram
         *place_of(qp, psn) = (struct kept){.frame = frame, .packet = *packet};
     }
     if (places_ahead > qp->config.reordering)
-        owe_run(qp, psn);
+        nak_with_kept_run(qp, psn);
     return is_new;
 }
 

@@ -256,16 +256,17 @@ static void assume_acknowledged(struct qp *qp, picoseconds now)
     timer_set(qp->nic->clock, &qp->requester.completion, now);
 }
 
-bool requester_is_stuck(const struct requester *requester)
+bool requester_cannot_continue(const struct requester *requester)
 {
     return requester->broken && requester->current->first_psn <= requester->unacked;
 }
 
 /* The current message cannot be sent. It fails after those before it are complete. */
-static void break_off(struct qp *qp, picoseconds now)
+static void fail_current_message(struct qp *qp, picoseconds now)
 {
     qp->requester.broken = true;
-    struct timer *next = requester_is_stuck(&qp->requester) ? &qp->requester.completion : &qp->wake;
+    struct timer *next =
+        requester_cannot_continue(&qp->requester) ? &qp->requester.completion : &qp->wake;
     timer_set(qp->nic->clock, next, now); /* other queue pairs may have something to send */
 }
 
@@ -312,7 +313,7 @@ struct frame *requester_send(struct qp *qp, picoseconds now)
 {
     const struct message *message = qp->requester.current;
     if (!message_has_memory(qp, message)) {
-        break_off(qp, now);
+        fail_current_message(qp, now);
         return NULL;
     }
     struct segment segment = next_segment(qp);

@@ -29,6 +29,6 @@ uint32_t requester_window(const struct qp *qp);
 void requester_start_ack_timeout(struct qp *qp, picoseconds now);
 
 /* Whether the oldest message that is not over cannot be sent. */
-bool requester_is_stuck(const struct requester *requester);
+bool requester_cannot_continue(const struct requester *requester);
 
 #endif

@@ -147,7 +147,7 @@ struct resource *response_queue_add(struct qp *qp)
 }
 
 /* Extends a run by another. The part already sent is left out. */
-static void unite(struct run *run, const struct run *other)
+static void extend_run(struct run *run, const struct run *other)
 {
     if (!has_more(run)) {
         *run = *other;
@@ -163,7 +163,7 @@ void response_queue_begin(struct qp *qp, struct resource *resource, uint32_t fro
     struct run run = {.from = from, .next = from, .end = from + packets};
     qp->responses.pending += !is_pending(resource);
     bool apart = run.end <= stream->next || run.from >= stream->end;
-    unite(has_more(stream) && apart ? &resource->repair : stream, &run);
+    extend_run(has_more(stream) && apart ? &resource->repair : stream, &run);
     find_first(&qp->responses);
     turns_join(qp, resource->is_atomic ? TRAFFIC_ACKNOWLEDGE : TRAFFIC_DATA);
 }

@@ -35,11 +35,11 @@ struct task {
     struct receive receive; /* of a SEND, at the other end */
     struct timer start, work;
     uint32_t unmet;          /* operations that it still waits for */
-    bool is_flying;          /* completed, and not delivered yet */
+    bool is_undelivered;     /* completed, and not delivered yet */
     struct task *next_ended; /* list of tasks whose dependents are to be stopped */
 };
 
-#define PATIENCE (1000 * PS_PER_US)
+#define DELIVERY_TIMEOUT (1000 * PS_PER_US)
 
 struct workload {
     struct clock *clock;
@@ -51,8 +51,8 @@ struct workload {
     picoseconds *busy_until; /* per device */
     struct address *to;      /* per flow, for datagrams */
     uint32_t count, remaining;
-    uint32_t flying; /* messages completed, and not delivered yet */
-    struct timer patience;
+    uint32_t undelivered; /* messages completed, and not delivered yet */
+    struct timer delivery_timeout;
     struct late_event *late_events; /* two for each task; NULL when hosts see all events at once */
     bool finished;
 };
@@ -71,7 +71,7 @@ static void completed(struct message *message, picoseconds now);
 static void start_timer(struct timer *timer, picoseconds now);
 static void skip(struct task *task, picoseconds now);
 static void work_timer(struct timer *timer, picoseconds now);
-static void patience_ended(struct timer *timer, picoseconds now);
+static void delivery_timed_out(struct timer *timer, picoseconds now);
 static void seen(struct timer *timer, picoseconds now);
 
 static const struct message_handler handler = {.delivered = delivered, .completed = completed};
@@ -177,7 +177,7 @@ struct workload *workload_new(struct clock *clock, const struct operation *opera
         workload_free(workload);
         return NULL;
     }
-    timer_init(&workload->patience, patience_ended);
+    timer_init(&workload->delivery_timeout, delivery_timed_out);
     for (uint32_t i = 0; i < count; i++)
         prepare_task(workload, i);
     if (any_host_sees_late(workload) && !add_late_events(workload)) {
@@ -286,15 +286,15 @@ static void release_dependents(struct task *task, bool by_delivery, picoseconds 
 
 static void look_for_end(struct workload *workload, picoseconds now)
 {
-    workload->finished = workload->remaining == 0 && workload->flying == 0;
+    workload->finished = workload->remaining == 0 && workload->undelivered == 0;
     if (workload->remaining == 0 && !workload->finished)
-        timer_set(workload->clock, &workload->patience, now + PATIENCE);
+        timer_set(workload->clock, &workload->delivery_timeout, now + DELIVERY_TIMEOUT);
 }
 
-static void patience_ended(struct timer *timer, picoseconds now)
+static void delivery_timed_out(struct timer *timer, picoseconds now)
 {
     (void)now;
-    container_of(timer, struct workload, patience)->finished = true;
+    container_of(timer, struct workload, delivery_timeout)->finished = true;
 }
 
 static void ended(struct workload *workload, picoseconds now)
@@ -349,11 +349,11 @@ static void add_up(const struct operation *operation)
 static void see_delivered(struct task *task, picoseconds now)
 {
     struct workload *workload = task->workload;
-    if (task->is_flying) {
-        workload->flying--;
+    if (task->is_undelivered) {
+        workload->undelivered--;
         look_for_end(workload, now);
     }
-    task->is_flying = false;
+    task->is_undelivered = false;
     add_up(task->operation);
     release_dependents(task, true, now);
 }
@@ -362,9 +362,9 @@ static void see_completed(struct task *task, picoseconds now)
 {
     const struct message_record *record = task->message.record;
     bool success = record->status == STATUS_SUCCESS;
-    task->is_flying =
+    task->is_undelivered =
         success && !operation_is_reliable(task->operation) && record->delivered_ps == NEVER;
-    task->workload->flying += task->is_flying;
+    task->workload->undelivered += task->is_undelivered;
     ended(task->workload, now);
     if (success)
         release_dependents(task, false, now);

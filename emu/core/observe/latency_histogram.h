@@ -49,7 +49,7 @@ struct interval {
 enum { TIMELINE_SLOTS = 1024 };
 
 struct timeline {
-    int64_t slot_ns; /* 0: nothing was noted yet */
+    int64_t slot_ns; /* 0: nothing was recorded yet */
     struct interval slots[TIMELINE_SLOTS];
 };
 
