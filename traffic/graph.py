@@ -263,12 +263,12 @@ class OperationGraph:
         """The operations in a cycle or after one, which can never start."""
         waits = np.bincount(self.later, minlength=len(self.size_bytes))
         first, dependents = self.dependents()
-        wave = np.flatnonzero(waits == 0)
-        while len(wave):
-            waits[wave] = -1
-            released = np.concatenate([dependents[first[i] : first[i + 1]] for i in wave.tolist()])
+        ready = np.flatnonzero(waits == 0)
+        while len(ready):
+            waits[ready] = -1
+            released = np.concatenate([dependents[first[i] : first[i + 1]] for i in ready.tolist()])
             np.subtract.at(waits, released, 1)
-            wave = np.unique(released[waits[released] == 0])
+            ready = np.unique(released[waits[released] == 0])
         return np.flatnonzero(waits > 0)
 
     def dependencies(self) -> nx.DiGraph:

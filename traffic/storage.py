@@ -115,14 +115,14 @@ def _queue(
     reads = _drawn(ios, random)
     fetched = ~reads & (ios.block_bytes > ios.in_capsule_bytes)
     answer = Verb.SEND_INV if ios.invalidates else Verb.SEND
-    there, here, back = (initiator, target), (target, target), (target, initiator)
+    to_target, at_target, to_initiator = (initiator, target), (target, target), (target, initiator)
     parts = [
-        _Part("commands", *there, Verb.SEND, _capsules(reads | fetched, ios)),
-        _Part("read-media", *here, Verb.COMPUTE, np.zeros(ios.reads, np.int64)),
-        _Part("write-media", *here, Verb.COMPUTE, np.zeros(ios.writes, np.int64)),
-        _Part("reads", *back, Verb.WRITE, np.full(reads.sum(), ios.block_bytes)),
-        _Part("writes", *back, Verb.READ, np.full(fetched.sum(), ios.block_bytes)),
-        _Part("responses", *back, answer, np.full(ios.count, RESPONSE_BYTES)),
+        _Part("commands", *to_target, Verb.SEND, _capsules(reads | fetched, ios)),
+        _Part("read-media", *at_target, Verb.COMPUTE, np.zeros(ios.reads, np.int64)),
+        _Part("write-media", *at_target, Verb.COMPUTE, np.zeros(ios.writes, np.int64)),
+        _Part("reads", *to_initiator, Verb.WRITE, np.full(reads.sum(), ios.block_bytes)),
+        _Part("writes", *to_initiator, Verb.READ, np.full(fetched.sum(), ios.block_bytes)),
+        _Part("responses", *to_initiator, answer, np.full(ios.count, RESPONSE_BYTES)),
     ]
     first = np.cumsum([0, *(len(part.size_bytes) for part in parts)])
     command, reading, writing, data, fetch, response = map(np.arange, first[:-1], first[1:])

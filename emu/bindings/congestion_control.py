@@ -25,10 +25,10 @@ def set_congestion_control(
     """
     own, answered = (cc if nic.control(cc).is_on(priority) else "none" for cc in (nic.cc, peer.cc))
     control = nic.control(own)
-    if control.asks_for_path:
+    if control.depends_on_path:
         control = control.on_path(path_packets())
     config.cc = _core_config(own, control).struct
-    if control.hears_acks:
+    if control.needs_every_ack:
         config.ack_every = 1
     becn = nic.control(answered).becn
     config.cnp.becn = _BECN[becn.by]

@@ -171,8 +171,8 @@ class Contents:
         for rank, expected in zip(job.ranks, results(job, self._first[job.name]), strict=True):
             buffer = self.buffer(job, rank)
             for result in expected:
-                there = buffer[result.at // FLOAT_BYTES :][: len(result.values)]
-                wrong += int(np.count_nonzero(there != result.values))
+                actual = buffer[result.at // FLOAT_BYTES :][: len(result.values)]
+                wrong += int(np.count_nonzero(actual != result.values))
         return wrong
 
     def fetched(self, operations: range, host: str) -> NDArray[np.uint64]:

@@ -62,12 +62,12 @@ def derived_of_host(spec: Spec, host: str) -> tuple[Derived, ...]:
 
 
 def _of_switch(spec: Spec, switch: str) -> Iterator[Derived]:
-    said = spec.given_switch(switch)
-    if said.latency_given is None:
+    settings = spec.given_switch(switch)
+    if settings.latency_given is None:
         latency_ps, why = spec.switch_latency(switch)
         inputs = "fabric" if spec.fabric_kind.is_ethernet else "fabric and rate"
         yield Derived("switches.latency", write_time(latency_ps), why, inputs)
-    if said.switching == "auto":
+    if settings.switching == "auto":
         way = "cut-through" if spec.cuts_through(switch) else "store-and-forward"
         why = f"the default of fabric {spec.fabric}"
         yield Derived("switches.switching", way, why, "fabric")
@@ -76,13 +76,13 @@ def _of_switch(spec: Spec, switch: str) -> Iterator[Derived]:
 def _of_port(spec: Spec, port: Port) -> Iterator[Derived]:
     if spec.fabric_kind.uses_credits:
         return
-    said = spec.given_port(port)
-    if said.pause_response_ps is None:
+    settings = spec.given_port(port)
+    if settings.pause_response_ps is None:
         yield Derived("switches.pause_response", "0s", f"default: {_NO_RESPONSE}")
-    if said.pfc is not None:
-        yield from _of_pfc(spec, port, said.pfc)
-    if said.ecn is not None:
-        yield from _of_ecn(spec, port, said.ecn)
+    if settings.pfc is not None:
+        yield from _of_pfc(spec, port, settings.pfc)
+    if settings.ecn is not None:
+        yield from _of_ecn(spec, port, settings.ecn)
 
 
 def _of_pfc(spec: Spec, port: Port, pfc: Pfc) -> Iterator[Derived]:
@@ -142,13 +142,13 @@ def _of_host(spec: Spec, host: str) -> Iterator[Derived]:
 def late_curves(spec: Spec, port: Port) -> dict[Section, Curve]:
     """The curves of lossless queues with which the port pauses its sender before it marks a packet.
     The keys are their sections: `("ecn",)`, or `("ecn", "queues", "3")`."""
-    said = spec.port(port)
-    if said.pfc is None or said.ecn is None:
+    settings = spec.port(port)
+    if settings.pfc is None or settings.ecn is None:
         return {}
     limit_bytes = spec.port_scale(port).limit.size_bytes
     curves = {
-        _section(queue if queue in said.ecn.queues else None): said.ecn.curve(queue)
-        for queue in sorted(said.lossless_queues)
+        _section(queue if queue in settings.ecn.queues else None): settings.ecn.curve(queue)
+        for queue in sorted(settings.lossless_queues)
     }
     return {
         section: own

@@ -85,8 +85,8 @@ def unknown_name(what: str, name: str, known: list[str]) -> str:
     """`there is no host 'h9'; there is h1 to h8`."""
     hint = did_you_mean(name, known)
     if not hint and known:
-        there = ", ".join(known) if len(known) <= 8 else f"{known[0]} to {known[-1]}"
-        hint = f"; there is {there}"
+        names = ", ".join(known) if len(known) <= 8 else f"{known[0]} to {known[-1]}"
+        hint = f"; there is {names}"
     return f"there is no {what} {name!r}{hint}"
 
 

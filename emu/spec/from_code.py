@@ -15,7 +15,7 @@ from emu.spec import settings as command_line
 from emu.spec.diagnostic import Place, Places, lines
 from emu.spec.document import Document
 from emu.spec.scenario import Spec
-from emu.spec.validation import judged, name_files_in_full, spec_of
+from emu.spec.validation import name_files_in_full, spec_of, validated
 
 
 def spec_from_mapping(data: dict[str, Any], *, source: str, folder: Path) -> Spec:
@@ -38,7 +38,7 @@ def changed(spec: Spec, changes: Mapping[str, Any], *, source: str) -> Spec:
     Raises SpecError. Its findings do not name the keys, which the user has not written.
     """
     document = Document({**spec.to_mapping(), **changes}, Places(Place(0, 0, source)))
-    made, findings = judged(document)
+    made, findings = validated(document)
     if findings:
         shown = [replace(f, path=()) if {*f.path[:1]} & changes.keys() else f for f in findings]
         raise SpecError(lines(shown, document.places))

@@ -181,9 +181,9 @@ class Spec(Model):
     def switch(self, name: str) -> SwitchSpec:
         """A switch with its merged and derived settings. Raises KeyError if it is unknown."""
         if name not in self._switches:
-            said = self.given_switch(name)
+            given = self.given_switch(name)
             latency_ps, _ = self.switch_latency(name)
-            self._switches[name] = said.model_copy(update={"latency_given": latency_ps})
+            self._switches[name] = given.model_copy(update={"latency_given": latency_ps})
         return self._switches[name]
 
     def given_switch(self, name: str) -> SwitchSpec:
@@ -234,9 +234,9 @@ class Spec(Model):
         return result
 
     def _layers(self, switch: Switch) -> list[SwitchSpec]:
-        said = self.switches
+        settings = self.switches
         roles = self.topology.build().roles[switch.name]
-        layers = (said, *map(said.roles.get, roles), said.nodes.get(switch.name))
+        layers = (settings, *map(settings.roles.get, roles), settings.nodes.get(switch.name))
         return [layer for layer in layers if layer is not None]
 
     def port(self, port: Port) -> SwitchSpec:
@@ -255,13 +255,13 @@ class Spec(Model):
         return {}
 
     def _complete(self, port: Port) -> SwitchSpec:
-        said, switch = self.given_port(port), self.switch(port.node)
-        if said.ecn is None and said is self.given_switch(port.node):
+        given, switch = self.given_port(port), self.switch(port.node)
+        if given.ecn is None and given is self.given_switch(port.node):
             return switch
         found: dict[str, Any] = {"latency_given": switch.latency_ps}
-        if said.ecn is not None:
-            found["ecn"] = with_thresholds(said.ecn, partial(self.curve_scale, port))
-        return said.model_copy(update=found)
+        if given.ecn is not None:
+            found["ecn"] = with_thresholds(given.ecn, partial(self.curve_scale, port))
+        return given.model_copy(update=found)
 
     def curve_scale(self, port: Port, queue: int | None) -> PortScale:
         """The inputs from which a queue's curve is derived; None: that of the queues without one of
@@ -271,12 +271,12 @@ class Spec(Model):
     def port_scale(self, port: Port, *, lossless: bool = True) -> PortScale:
         """The inputs from which the thresholds of a port are derived. `lossless`: of its lossless
         priorities, if it has any."""
-        cable, said = self.topology.build().cable[port], self.given_port(port)
+        cable, settings = self.topology.build().cable[port], self.given_port(port)
         return PortScale(
             rate_bps=cable.rate_bps,
             delay_ps=cable.delay_ps,
             frame_bytes=self.largest_frame_bytes,
-            limit=limit_of(said, self.shared_pool(port.node), lossless=lossless),
+            limit=limit_of(settings, self.shared_pool(port.node), lossless=lossless),
         )
 
     def shared_pool(self, switch: str) -> int:
@@ -336,8 +336,8 @@ class Spec(Model):
 
     def host(self, name: str) -> HostSpec:
         """A host with the merged settings of all hosts and itself, and its preset's DSCPs."""
-        said = self._merged_hosts.get(name, self._any_host)
-        return said if name not in self._preset_dscps else self._with_dscps(name, said)
+        settings = self._merged_hosts.get(name, self._any_host)
+        return settings if name not in self._preset_dscps else self._with_dscps(name, settings)
 
     @cached_property
     def _preset_dscps(self) -> dict[str, tuple[int, int]]:
@@ -354,14 +354,14 @@ class Spec(Model):
 
     def dscps_of_preset(self, host: str) -> dict[str, int]:
         """The DSCP keys of the NIC that come from the preset of the host's switch."""
-        said = self._merged_hosts.get(host, self._any_host).nic.model_fields_set
+        given = self._merged_hosts.get(host, self._any_host).nic.model_fields_set
         own = dict(zip(("dscp", "cnp_dscp"), self._preset_dscps.get(host, ()), strict=False))
-        return {key: dscp for key, dscp in own.items() if key not in said}
+        return {key: dscp for key, dscp in own.items() if key not in given}
 
-    def _with_dscps(self, name: str, said: HostSpec) -> HostSpec:
+    def _with_dscps(self, name: str, settings: HostSpec) -> HostSpec:
         if name not in self._hosts_of_presets:
-            nic = said.nic.model_copy(update=self.dscps_of_preset(name))
-            self._hosts_of_presets[name] = said.model_copy(update={"nic": nic})
+            nic = settings.nic.model_copy(update=self.dscps_of_preset(name))
+            self._hosts_of_presets[name] = settings.model_copy(update={"nic": nic})
         return self._hosts_of_presets[name]
 
     @cached_property

@@ -56,16 +56,16 @@ class PortScale:
     """The bytes that the port may hold before it pauses or drops."""
 
 
-def limit_of(said: SwitchSpec, pool_bytes: int, *, lossless: bool) -> Threshold:
+def limit_of(settings: SwitchSpec, pool_bytes: int, *, lossless: bool) -> Threshold:
     """The bytes of the shared pool that a port may hold before it pauses or drops, if no other
     port is busy.
 
     `lossless`: the limit of priorities with PFC, if the port has any.
     """
     pool_bytes = max(0, pool_bytes)
-    if said.pfc is None or not lossless:
-        return _lossy_limit(said, pool_bytes)
-    xoff = said.pfc.xoff
+    if settings.pfc is None or not lossless:
+        return _lossy_limit(settings, pool_bytes)
+    xoff = settings.pfc.xoff
     if xoff.size_bytes:
         return Threshold(xoff.size_bytes, f"xoff {xoff}")
     return Threshold(
@@ -74,11 +74,11 @@ def limit_of(said: SwitchSpec, pool_bytes: int, *, lossless: bool) -> Threshold:
     )
 
 
-def _lossy_limit(said: SwitchSpec, pool_bytes: int) -> Threshold:
-    share, limit = _share(pool_bytes, said.alpha), said.queue_limit_bytes
+def _lossy_limit(settings: SwitchSpec, pool_bytes: int) -> Threshold:
+    share, limit = _share(pool_bytes, settings.alpha), settings.queue_limit_bytes
     if limit is not None and limit < share:
         return Threshold(limit, f"queue_limit {format_size(limit)}")
-    why = f"alpha {said.alpha:g} of a shared pool of {format_size(pool_bytes)}"
+    why = f"alpha {settings.alpha:g} of a shared pool of {format_size(pool_bytes)}"
     return Threshold(share, f"{why}, for a queue that is busy alone")
 
 

@@ -37,24 +37,24 @@ def name_files_in_full(data: dict[str, Any], folder: Path) -> None:
 
 def spec_of(document: Document) -> Spec:
     """The spec of a document. Raises SpecError with all findings, each at its place."""
-    spec, findings = judged(document)
+    spec, findings = validated(document)
     if findings:
         raise SpecError(lines(findings, document.places))
     return spec
 
 
-def judged(document: Document) -> tuple[Spec, list[Diagnostic]]:
+def validated(document: Document) -> tuple[Spec, list[Diagnostic]]:
     """The spec of a document, and the findings about it and its variants. Without findings the spec
     is complete."""
     findings = list(document.findings)
     doubtful = [finding.path for finding in findings if finding.path]
-    spec, own = judged_alone(document.data, doubtful)
+    spec, own = validated_alone(document.data, doubtful)
     findings += own
     findings += _variant_findings(document.data, doubtful, own)
     return spec, findings
 
 
-def judged_alone(
+def validated_alone(
     data: dict[str, Any], doubtful: Iterable[KeyPath]
 ) -> tuple[Spec, list[Diagnostic]]:
     """The spec of a mapping, and the findings about it, without those about its variants."""
@@ -86,7 +86,7 @@ def _variant_findings(
             continue
         if "compare" in changes:
             yield Diagnostic(("compare", name, "compare"), "a variant has no variants of its own")
-        _, findings = judged_alone(variant(data, changes), doubtful)
+        _, findings = validated_alone(variant(data, changes), doubtful)
         for finding in findings:
             inherited = not has(changes, finding.path)
             if (finding.path, finding.text) in known or (inherited and finding.idle_if_inherited):

@@ -96,14 +96,14 @@ def test_unshared_buffer_is_headroom_plus_reserved() -> None:
 R = TypeVar("R")
 
 
-def noting(calls: list[Graph], function: Callable[[Graph], R]) -> Callable[[Graph], R]:
+def recording_calls(calls: list[Graph], function: Callable[[Graph], R]) -> Callable[[Graph], R]:
     """The function, which also appends its argument to `calls`."""
 
-    def noted(own: Graph) -> R:
+    def wrapper(own: Graph) -> R:
         calls.append(own)
         return function(own)
 
-    return noted
+    return wrapper
 
 
 def test_rules_build_a_topology_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,8 +114,10 @@ def test_rules_build_a_topology_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     laid_out: list[Graph] = []
     looked_up: list[Graph] = []
-    monkeypatch.setattr(Graph, "lay_out", noting(laid_out, Graph.lay_out))
-    monkeypatch.setattr(topology_section, "_built", noting(looked_up, topology_section._built))
+    monkeypatch.setattr(Graph, "lay_out", recording_calls(laid_out, Graph.lay_out))
+    monkeypatch.setattr(
+        topology_section, "_built", recording_calls(looked_up, topology_section._built)
+    )
     hosts = [f"h{number}" for number in range(1, 41)]
     links = [{"between": [host, f"s{place % 4}"]} for place, host in enumerate(hosts)]
     links += [{"between": [f"s{leaf}", f"up{spine}"]} for leaf in range(4) for spine in range(4)]

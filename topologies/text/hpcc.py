@@ -155,7 +155,7 @@ def _hosts_have_one_link(lines: Lines, ends: list[End], nodes: int, switches: li
 
 
 def _named(lines: Lines, ends: list[End], nodes: int, switches: list[int]) -> Net:
-    told = {
+    given_names = {
         int(match[1]): match[2]
         for _, line in lines.numbered()
         if (match := _NAME.fullmatch(line)) is not None
@@ -164,7 +164,7 @@ def _named(lines: Lines, ends: list[End], nodes: int, switches: list[int]) -> Ne
     taken: set[str] = set()
     name: dict[int, str] = {}
     for numbers, prefix in ((switches, "s"), (hosts, "h")):
-        wanted = [told.get(number, "") for number in numbers]
+        wanted = [given_names.get(number, "") for number in numbers]
         name |= zip(numbers, names_for(wanted, prefix, taken), strict=True)
     return Net(
         switches=tuple(name[number] for number in switches),
@@ -172,5 +172,7 @@ def _named(lines: Lines, ends: list[End], nodes: int, switches: list[int]) -> Ne
         links=tuple(
             NetLink(name[int(link.a)], name[int(link.b)], link.rate, link.delay) for _, link in ends
         ),
-        origin={own: f"node {number}" for number, own in name.items() if told.get(number) != own},
+        origin={
+            own: f"node {number}" for number, own in name.items() if given_names.get(number) != own
+        },
     )

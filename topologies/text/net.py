@@ -49,8 +49,8 @@ class Net:
 
 
 def _link(link: NetLink) -> str:
-    told = {"rate": link.rate, "delay": link.delay}
-    keys = "".join(f", {key}: {value}" for key, value in told.items() if value)
+    settings = {"rate": link.rate, "delay": link.delay}
+    keys = "".join(f", {key}: {value}" for key, value in settings.items() if value)
     return f"    - {{between: [{link.a}, {link.b}]{keys}}}"
 
 

@@ -48,8 +48,8 @@ def _chances(weights: NDArray[np.float64], most: int) -> NDArray[np.float64]:
     for expert in reversed(range(len(weights))):
         taken = weights[expert] + sums[:-1]
         sums[1:] = np.logaddexp(sums[1:], taken)
-        there = np.isfinite(sums[1:])
-        chances[expert, there] = np.exp(taken[there] - sums[1:][there])
+        possible = np.isfinite(sums[1:])
+        chances[expert, possible] = np.exp(taken[possible] - sums[1:][possible])
     return chances
 
 
@@ -73,9 +73,9 @@ def layer(
     schedule: Schedule, tokens: NDArray[np.int64], token_bytes: int, token_ns: float
 ) -> Waits:
     """Dispatch, work of `token_ns` for each token, combine; returns what the ranks wait for."""
-    there = _exchange(schedule, tokens, token_bytes, ())
+    dispatched = _exchange(schedule, tokens, token_bytes, ())
     work_ns = np.rint(tokens.sum(axis=0) * token_ns).astype(np.int64)
-    done = schedule.work(np.arange(len(tokens)), work_ns, there)
+    done = schedule.work(np.arange(len(tokens)), work_ns, dispatched)
     return _exchange(schedule, tokens.T, token_bytes, [done])
 
 

@@ -99,11 +99,11 @@ def _steps_of(file: Path, place: _Place, first: int) -> list[Step]:
     for number, node in enumerate(nodes, start=first):
         if number_of.setdefault(node.id, number) != number:
             raise TraceError(f"{file.name}: node {node.id}", "occurs twice; give one another id")
-    told = dict(place.groups)
+    groups = dict(place.groups)
     for node in nodes:
         if node.type == METADATA:
-            told |= groups_in(node.inputs.values, place.ranks, f"{file.name}: node {node.id}")
-    place = replace(place, groups=told)
+            groups |= groups_in(node.inputs.values, place.ranks, f"{file.name}: node {node.id}")
+    place = replace(place, groups=groups)
     return [_step(file, node, place, number_of) for node in nodes]
 
 
@@ -177,8 +177,8 @@ def _message(
 def _collective(where: str, place: _Place, attributes: Attributes, after: tuple[int, ...]) -> Step:
     number = _wanted(where, attributes, "comm_type")
     if number not in COLLECTIVES:
-        there = ", ".join(f"{number} ({kind})" for number, kind in COLLECTIVES.items())
-        raise TraceError(where, f"comm_type {number} is not known here; known are {there}")
+        known = ", ".join(f"{number} ({kind})" for number, kind in COLLECTIVES.items())
+        raise TraceError(where, f"comm_type {number} is not known here; known are {known}")
     size_bytes = _wanted(where, attributes, "comm_size")
     name = str(attributes.get("pg_name", ""))
     return Step(

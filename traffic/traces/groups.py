@@ -27,10 +27,10 @@ Groups = Mapping[str, Group]
 def read_groups(path: Path) -> dict[str, Group]:
     """The groups in a file. Raises TraceError, OSError."""
     try:
-        told = json.loads(read_regular(path, LONGEST_BYTES).decode("utf-8"))
+        ranks_by_name = json.loads(read_regular(path, LONGEST_BYTES).decode("utf-8"))
         return {
             name: _group(name, ranks["ranks"] if isinstance(ranks, dict) else ranks)
-            for name, ranks in told.items()
+            for name, ranks in ranks_by_name.items()
         }
     except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
         raise TraceError(
@@ -43,17 +43,17 @@ def groups_in(values: str, ranks: int, where: str) -> dict[str, Group]:
     if "pg_name" not in values:
         return {}
     try:
-        (told,) = literal_eval(values)
-        everybody = range(ranks)
+        (groups_json,) = literal_eval(values)
+        all_ranks = range(ranks)
         return {
-            str(one["pg_name"]): _group(str(one["pg_name"]), one["ranks"] or everybody)
-            for one in json.loads(told)
+            str(one["pg_name"]): _group(str(one["pg_name"]), one["ranks"] or all_ranks)
+            for one in json.loads(groups_json)
         }
     except (ValueError, SyntaxError, KeyError, TypeError, RecursionError, MemoryError):
         raise TraceError(where, "has process groups that are not understood") from None
 
 
-def everybody(ranks: int) -> Group:
+def group_of_all(ranks: int) -> Group:
     """The group of a collective that names none."""
     return Group("", tuple(range(ranks)))
 
@@ -61,7 +61,7 @@ def everybody(ranks: int) -> Group:
 def group_of(name: str, groups: Groups, rank: int, ranks: int, where: str) -> Group:
     """The group of that name, which must include this rank. Raises TraceError."""
     if not name:
-        return everybody(ranks)
+        return group_of_all(ranks)
     if name not in groups:
         raise TraceError(
             where,
@@ -69,15 +69,16 @@ def group_of(name: str, groups: Groups, rank: int, ranks: int, where: str) -> Gr
             "groups",
         )
     group = groups[name]
-    strangers = [other for other in group.ranks if not 0 <= other < ranks]
-    if strangers:
+    out_of_range = [other for other in group.ranks if not 0 <= other < ranks]
+    if out_of_range:
         raise TraceError(
-            where, f"process group {name} has rank {strangers[0]}, but the trace has {ranks} ranks"
+            where,
+            f"process group {name} has rank {out_of_range[0]}, but the trace has {ranks} ranks",
         )
     if rank not in group.ranks:
-        there = ", ".join(map(str, group.ranks))
+        ranks_text = ", ".join(map(str, group.ranks))
         raise TraceError(
-            where, f"names process group {name}, which has ranks {there} but not this one"
+            where, f"names process group {name}, which has ranks {ranks_text} but not this one"
         )
     return group
 

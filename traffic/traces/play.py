@@ -124,9 +124,9 @@ class _Units:
             yield from nx.lexicographical_topological_sort(graph)
         except nx.NetworkXUnfeasible:
             cycle = dict.fromkeys(moment % count for moment, _ in nx.find_cycle(graph))
-            told = ", ".join(self._trace.steps[number].where for number in list(cycle)[:6])
+            steps = ", ".join(self._trace.steps[number].where for number in list(cycle)[:6])
             raise TraceError(
-                told, "these steps wait for each other in a cycle; take one dependency out"
+                steps, "these steps wait for each other in a cycle; take one dependency out"
             ) from None
 
     def _end(self, unit: tuple[int, ...], schedule: Schedule) -> None:

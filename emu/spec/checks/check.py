@@ -98,8 +98,8 @@ class Check(Model):
     def _one_kind(self) -> Self:
         kinds = [kind for kind in KINDS if getattr(self, kind) is not None]
         if len(kinds) != 1:
-            there = " and ".join(kinds) or "none"
-            raise ValueError(f"a check has exactly one of {', '.join(KINDS)}; this has {there}")
+            names = " and ".join(kinds) or "none"
+            raise ValueError(f"a check has exactly one of {', '.join(KINDS)}; this has {names}")
         return self
 
 

@@ -61,7 +61,7 @@ class Becn:
 class Control(Model):
     """A congestion control. This one, which has no parameters, does nothing."""
 
-    hears_acks: ClassVar[bool] = False
+    needs_every_ack: ClassVar[bool] = False
     """Whether it acts on ACKs and therefore requires an ACK for each packet."""
     slowest: ClassVar[str | None] = None
     """The key of the lowest rate to which a flow is slowed."""
@@ -73,7 +73,7 @@ class Control(Model):
         return Becn("none")
 
     @property
-    def asks_for_path(self) -> bool:
+    def depends_on_path(self) -> bool:
         """Whether its initial window depends on the BDP of the path."""
         return False
 
@@ -122,7 +122,7 @@ class Control(Model):
 class WindowControl(Control):
     """A congestion control that limits packets in flight. Its default initial window is the BDP."""
 
-    hears_acks = True
+    needs_every_ack = True
 
     initial_cwnd: InitialWindow = None
     max_cwnd: MaxWindow = 512
@@ -137,7 +137,7 @@ class WindowControl(Control):
         return self
 
     @property
-    def asks_for_path(self) -> bool:
+    def depends_on_path(self) -> bool:
         return self.initial_cwnd is None
 
     @property

@@ -75,8 +75,8 @@ class _Fault(Model):
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
         if len(self._given) != 1:
-            there = " and ".join(what.key for what in self._given) or "none"
-            raise ValueError(f"a fault has exactly one of {', '.join(KINDS)}; this has {there}")
+            names = " and ".join(what.key for what in self._given) or "none"
+            raise ValueError(f"a fault has exactly one of {', '.join(KINDS)}; this has {names}")
         return self
 
 

@@ -9,7 +9,7 @@ from emu.spec.diagnostic import Diagnostic, KeyPath, dotted
 from emu.spec.document import Unreadable, read
 from emu.spec.fault import Fault
 from emu.spec.scenario import Spec
-from emu.spec.validation import judged_alone
+from emu.spec.validation import validated_alone
 
 
 def fault_from_text(text: str, spec: Spec) -> Fault:
@@ -30,11 +30,11 @@ def fault_from_text(text: str, spec: Spec) -> Fault:
         begins = "has no effect in a running lab, where a fault begins when it is set; leave it out"
         findings.append(Diagnostic((*own, "at"), begins))
     data = spec.to_mapping() | {"faults": [document.data]}
-    judged, contradicting = judged_alone(data, [finding.path for finding in findings])
+    with_fault, contradicting = validated_alone(data, [finding.path for finding in findings])
     findings += contradicting
     if findings:
         raise SpecError([f"{text!r}: {_within(own, finding)}" for finding in findings])
-    return judged.faults[0]
+    return with_fault.faults[0]
 
 
 def _within(part: KeyPath, finding: Diagnostic) -> str:

@@ -216,5 +216,5 @@ def exactly_one(**values: object) -> None:
     """Raises ValueError unless exactly one of these keys is given."""
     given = [key for key, value in values.items() if value is not None]
     if len(given) != 1:
-        there = " and ".join(given) or "none"
-        raise ValueError(f"needs exactly one of {', '.join(values)}; this has {there}")
+        names = " and ".join(given) or "none"
+        raise ValueError(f"needs exactly one of {', '.join(values)}; this has {names}")

@@ -111,11 +111,11 @@ def checked_priorities_carry_traffic(spec: Spec) -> Iterator[Diagnostic]:
     }
     for index, check in enumerate(spec.verify):
         if check.lossless is not None and check.lossless.priority not in carried:
-            there = " and ".join(map(str, sorted(carried))) or "none"
+            priorities = " and ".join(map(str, sorted(carried))) or "none"
             yield Diagnostic(
                 ("verify", index, "lossless", "priority"),
                 f"no flow runs on priority {check.lossless.priority}, so the check could not "
-                f"fail; flows run on {there}",
+                f"fail; flows run on {priorities}",
                 about=(("traffic",), ("hosts",)),
             )
 
@@ -197,8 +197,8 @@ def checked_loads_have_slowdowns(spec: Spec) -> Iterator[Diagnostic]:
     for index, check in enumerate(spec.verify):
         if check.fct_slowdown is not None and check.fct_slowdown.traffic in others:
             name = check.fct_slowdown.traffic
-            here = f"; name {' or '.join(loads)}" if loads else "; check its latency"
-            text = f"{name} is not a background load, and only those have slowdowns{here}"
+            remedy = f"; name {' or '.join(loads)}" if loads else "; check its latency"
+            text = f"{name} is not a background load, and only those have slowdowns{remedy}"
             path = ("verify", index, "fct_slowdown", "traffic")
             yield Diagnostic(path, text, about=(("traffic",),))
 

@@ -32,7 +32,7 @@ def slow_timers(spec: Spec) -> Iterator[str]:
         return
     flows, topology = spec.fabric_flows(), spec.topology.build()
     hops = _hops(topology, flows)
-    crowds = _crowds(topology, flows, hops)
+    offered_bps = _senders_rate_bps(topology, flows, hops)
     unreliable = {
         entry.name
         for entry in spec.traffic
@@ -41,7 +41,7 @@ def slow_timers(spec: Spec) -> Iterator[str]:
     for flow in flows:
         if flow.traffic in unreliable or not _is_slow(spec, flow.src):
             continue
-        place = _drops_at(spec, flow, hops[_ends(topology, flow)], crowds)
+        place = _drops_at(spec, flow, hops[_ends(topology, flow)], offered_bps)
         if place is not None:
             yield _sentence(spec, flow, topology.port_name[place])
             return
@@ -105,27 +105,29 @@ def _hops(topology: Topology, flows: Iterable[Flow]) -> dict[_Ends, list[Stage]]
     return hops
 
 
-def _crowds(
+def _senders_rate_bps(
     topology: Topology, flows: Iterable[Flow], hops: dict[_Ends, list[Stage]]
 ) -> dict[Port, int]:
     """The highest total rate, in bits per second, that hosts can send to each switch's port."""
     together: dict[_Ends, set[str]] = defaultdict(set)
-    crowds: dict[Port, set[str]] = defaultdict(set)
+    senders: dict[Port, set[str]] = defaultdict(set)
     for flow in flows:
         together[_ends(topology, flow)].add(flow.bytes_from)
-        crowds[topology.peer[topology.ports[flow.bytes_to][0]]].add(flow.bytes_from)
+        senders[topology.peer[topology.ports[flow.bytes_to][0]]].add(flow.bytes_from)
     for ends, hosts in together.items():
         for hop in hops[ends]:
             for port in hop:
-                crowds[port] |= hosts
+                senders[port] |= hosts
     cable = topology.cable
     return {
         port: sum(cable[topology.ports[host][0]].rate_bps for host in hosts)
-        for port, hosts in crowds.items()
+        for port, hosts in senders.items()
     }
 
 
-def _drops_at(spec: Spec, flow: Flow, between: list[Stage], crowds: dict[Port, int]) -> Port | None:
+def _drops_at(
+    spec: Spec, flow: Flow, between: list[Stage], offered_bps: dict[Port, int]
+) -> Port | None:
     """The first port of a switch on a flow's path that may drop its payload."""
     topology, priority = spec.topology.build(), spec.priority(flow.bytes_from, flow.priority)
     first = (topology.ports[flow.bytes_from][0],)
@@ -135,7 +137,7 @@ def _drops_at(spec: Spec, flow: Flow, between: list[Stage], crowds: dict[Port, i
         entered = [topology.peer[port] for port in before]
         lossy = {port.node for port in entered if not _holds(spec, port, priority)}
         for port in hop:
-            if port.node in lossy and crowds[port] > topology.cable[port].rate_bps:
+            if port.node in lossy and offered_bps[port] > topology.cable[port].rate_bps:
                 return port
         before = hop
     return None

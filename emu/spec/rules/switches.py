@@ -66,9 +66,9 @@ def ports_exist(spec: Spec) -> Iterator[Diagnostic]:
         switch.name: [topology.port_name[p].partition(":")[2] for p in topology.ports[switch.name]]
         for switch in topology.switches
     }
-    for path, said, names in _layers(spec):
+    for path, settings, names in _layers(spec):
         known = sorted({port for name in names for port in neighbours.get(name, ())})
-        for port in said.ports:
+        for port in settings.ports:
             if port not in known:
                 text = unknown_name("neighbour", port, known)
                 yield Diagnostic((*path, "ports", port), text, about=(_TOPOLOGY,))
@@ -78,10 +78,10 @@ def _layers(spec: Spec) -> Iterator[tuple[KeyPath, SwitchSpec, list[str]]]:
     """Each layer of settings: its path, the settings, and the names of its switches."""
     roles = spec.topology.build().roles
     yield ("switches",), spec.switches, list(roles)
-    for role, said in spec.switches.roles.items():
-        yield ("switches", "roles", role), said, [s for s, own in roles.items() if role in own]
-    for name, said in spec.switches.nodes.items():
-        yield ("switches", "nodes", name), said, [name]
+    for role, settings in spec.switches.roles.items():
+        yield ("switches", "roles", role), settings, [s for s, own in roles.items() if role in own]
+    for name, settings in spec.switches.nodes.items():
+        yield ("switches", "nodes", name), settings, [name]
 
 
 def xon_is_not_above_xoff(spec: Spec) -> Iterator[Diagnostic]:
@@ -220,8 +220,8 @@ def kmin_can_be_reached(spec: Spec) -> Iterator[Diagnostic]:
 
 def _curves(spec: Spec) -> Iterator[tuple[Port, tuple[str, ...], Curve]]:
     """Every curve of every port: the port, the keys of the curve's section, and the curve."""
-    for port, said in _ethernet_ports(spec):
-        ecn = said.ecn
+    for port, settings in _ethernet_ports(spec):
+        ecn = settings.ecn
         if ecn is None:
             continue
         yield port, ("ecn",), ecn
@@ -232,11 +232,11 @@ def _curves(spec: Spec) -> Iterator[tuple[Port, tuple[str, ...], Curve]]:
 
 
 def curves_are_of_queues_that_are_used(spec: Spec) -> Iterator[Diagnostic]:
-    for port, said in _ethernet_ports(spec):
-        if said.ecn is None or not said.ecn.queues:
+    for port, settings in _ethernet_ports(spec):
+        if settings.ecn is None or not settings.ecn.queues:
             continue
-        used = {said.classes.queue_of(priority) for priority in range(PRIORITIES)}
-        for queue in said.ecn.queues:
+        used = {settings.classes.queue_of(priority) for priority in range(PRIORITIES)}
+        for queue in settings.ecn.queues:
             if queue not in used:
                 yield Diagnostic(
                     for_port(spec, port, "ecn", "queues", str(queue)),

@@ -133,12 +133,12 @@ def asked_priorities_have_a_dscp(spec: Spec) -> Iterator[Diagnostic]:
         for host in entry.senders:
             if entry.priority is None or host not in known:
                 continue
-            there = spec.classes_of(host).priorities
-            if entry.priority not in there:
+            priorities = spec.classes_of(host).priorities
+            if entry.priority not in priorities:
                 yield Diagnostic(
                     ("traffic", index, "priority"),
                     f"at {host} no DSCP maps to priority {entry.priority}, only to "
-                    f"{', '.join(map(str, sorted(there)))}; choose one of these, or change "
+                    f"{', '.join(map(str, sorted(priorities)))}; choose one of these, or change "
                     "switches.classes.dscp",
                     about=(("switches",), ("topology",)),
                 )
@@ -156,12 +156,12 @@ def nobody_sends_to_itself(spec: Spec) -> Iterator[Diagnostic]:
                 )
 
 
-def who_lives_on_acks_gets_some(spec: Spec) -> Iterator[Diagnostic]:
+def controls_that_need_acks_get_them(spec: Spec) -> Iterator[Diagnostic]:
     for index, entry in enumerate(spec.traffic):
         key, why, senders, remedy = _sent_without_ack(entry, spec.seed)
         for host in sorted(senders & spec.topology.build().host.keys()):
             nic = spec.host(host).nic
-            if nic.control(nic.cc).hears_acks:
+            if nic.control(nic.cc).needs_every_ack:
                 yield Diagnostic(
                     ("traffic", index, key),
                     f"{why}, so {host} with cc: {nic.cc} would never slow down; {remedy}, or cc: "
@@ -210,8 +210,8 @@ def every_rank_has_a_piece(spec: Spec) -> Iterator[Diagnostic]:
 
 def hosts_suit_what_they_do(spec: Spec) -> Iterator[Diagnostic]:
     for index, entry in enumerate(spec.traffic):
-        if isinstance(entry, GraphEntry) and (misfit := entry.misfit()):
-            yield Diagnostic(("traffic", index), misfit)
+        if isinstance(entry, GraphEntry) and (reason := entry.why_hosts_do_not_fit()):
+            yield Diagnostic(("traffic", index), reason)
 
 
 def messages_are_not_too_many(spec: Spec) -> Iterator[Diagnostic]:
@@ -324,7 +324,7 @@ RULES = (
     loads_are_below_the_line_rate,
     asked_priorities_have_a_dscp,
     nobody_sends_to_itself,
-    who_lives_on_acks_gets_some,
+    controls_that_need_acks_get_them,
     every_rank_has_a_piece,
     tokens_have_as_many_experts_as_they_choose,
     messages_and_work_are_not_too_long,

@@ -132,7 +132,7 @@ class AllReduce(Collective):
             return super().servers
         return in_a_row(len(self.among), self.gpus)
 
-    def misfit(self) -> str | None:
+    def why_hosts_do_not_fit(self) -> str | None:
         if (self.algorithm == "hierarchical") != (self.gpus is not None):
             return "gpus defines the servers of algorithm: hierarchical; give both, or none"
         if len(self.among) % (self.gpus or 1):
@@ -177,7 +177,7 @@ class Broadcast(Collective):
     def _root(self) -> int:
         return self.among.index(self.root) if self.root in self.among else 0
 
-    def misfit(self) -> str | None:
+    def why_hosts_do_not_fit(self) -> str | None:
         if self.root is None or self.root in self.among:
             return None
         return f"root {self.root!r} is not a rank; name one of those in `among`"

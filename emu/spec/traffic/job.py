@@ -18,7 +18,7 @@ from traffic.patterns import Pairs
 class GraphEntry(TrafficEntry):
     """A pattern whose flows are taken from its graph."""
 
-    def misfit(self) -> str | None:
+    def why_hosts_do_not_fit(self) -> str | None:
         """The reason why the hosts do not suit the pattern; None: they do."""
         return None
 

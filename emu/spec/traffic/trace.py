@@ -88,7 +88,7 @@ class TraceEntry(JobEntry):
     def model_post_init(self, context: Any) -> None:
         self._version = _version_of(self.file, self.groups)
 
-    def misfit(self) -> str | None:
+    def why_hosts_do_not_fit(self) -> str | None:
         if self.format != "chakra":
             for field in _CHAKRA_ALONE:
                 if field in self.model_fields_set:
@@ -102,11 +102,11 @@ class TraceEntry(JobEntry):
 
     @property
     def flow_count(self) -> int:
-        return 0 if self.misfit() else len(self.graph(0).flows)
+        return 0 if self.why_hosts_do_not_fit() else len(self.graph(0).flows)
 
     @property
     def message_count(self) -> int:
-        return 0 if self.misfit() else len(self.graph(0).operations)
+        return 0 if self.why_hosts_do_not_fit() else len(self.graph(0).operations)
 
     @property
     def total_bytes(self) -> int:

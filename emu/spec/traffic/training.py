@@ -149,7 +149,7 @@ class TrainingStep(JobEntry):
             self.name, self.among, start_ns=self.start_ns, priority=self.priority, steps=(step,)
         )
 
-    def misfit(self) -> str | None:
+    def why_hosts_do_not_fit(self) -> str | None:
         replica = self.tensor * self.pipeline
         if len(self.among) % replica:
             return (
@@ -209,7 +209,7 @@ class Experts(JobEntry):
         json_schema_extra=note(unit="a power", why="experts that are chosen alike"),
     )
 
-    def misfit(self) -> str | None:
+    def why_hosts_do_not_fit(self) -> str | None:
         """The longest possible work is that of an expert to which every token is sent."""
         choices = len(self.among) * self.tokens * self.top_k
         longest_ns = choices * self.token_time_ps / PS_PER_NS

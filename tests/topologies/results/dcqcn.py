@@ -69,7 +69,7 @@ class Sender:
         self.current = self.target = CAPACITY
         self.alpha, self.limited = 1.0, False
         self.sent, self.by_bytes, self.by_time, self.cuts = 0.0, 0, 0, 0
-        self.next_cnp, self.noted = 0.0, False
+        self.next_cnp, self.cnp_pending = 0.0, False
 
     def cut(self) -> None:
         self.limited, self.target = True, self.current
@@ -120,13 +120,13 @@ class Incast:
 
     def marked(self, sender: Sender) -> None:
         """Sends a CNP at once, or one at the end of the interval."""
-        if not sender.noted:
-            sender.noted, at = True, max(self.now, sender.next_cnp)
+        if not sender.cnp_pending:
+            sender.cnp_pending, at = True, max(self.now, sender.next_cnp)
             sender.next_cnp = at + INTERVAL
             self.at(at, lambda: self.notify(sender))
 
     def notify(self, sender: Sender) -> None:
-        sender.noted = False
+        sender.cnp_pending = False
         self.at(self.now + FEEDBACK, lambda: self.cut(sender))
 
     def cut(self, sender: Sender) -> None:
