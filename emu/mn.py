@@ -35,7 +35,7 @@ _checkout = Path(sys._getframe().f_code.co_filename).resolve().parents[1]
 _inside = sys.modules.get("emu.lab.mininet_command")
 
 if _inside is not None:
-    globals().update(_inside.customs())
+    globals().update(_inside.custom_names())
 elif _is_asked_for(sys.argv):
     _own = _checkout / ".venv" / "bin" / "python"
     _python = str(_own if _own.exists() else sys.executable)

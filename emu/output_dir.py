@@ -68,11 +68,11 @@ def is_written_as_it_is(path: Path) -> bool:
     """Whether there is something at the path that stays. Raises EmuError."""
     try:
         with _walk(path.parent) as folder:
-            spot = _spot(folder, path.name, path)
+            output = _output_at(folder, path.name, path)
     except OSError:  # nothing is there, or nothing can be written
         return False
-    os.close(spot.folder)
-    return spot.as_it_is
+    os.close(output.folder)
+    return output.as_it_is
 
 
 def write_text(path: Path, text: str) -> None:
@@ -88,16 +88,16 @@ def new_file(path: Path, *, at_once: bool = False) -> Iterator[BinaryIO]:
     When the body raises, what was there stays. Raises OSError, EmuError.
     """
     with _walk(path.parent) as folder:
-        spot = _spot(folder, path.name, path)
+        output = _output_at(folder, path.name, path)
         try:
-            with _stream(spot, at_once=at_once) as stream:
+            with _stream(output, at_once=at_once) as stream:
                 yield stream
         finally:
-            os.close(spot.folder)
+            os.close(output.folder)
 
 
 @dataclass(frozen=True)
-class _Spot:
+class _Output:
     """Where a file is to be: a name in an open folder, which is the holder's to close."""
 
     folder: int
@@ -109,62 +109,62 @@ class _Spot:
 
 
 @contextmanager
-def _stream(spot: _Spot, *, at_once: bool) -> Iterator[BinaryIO]:
-    if spot.as_it_is:
-        with _open_as_it_is(spot) as stream:
+def _stream(output: _Output, *, at_once: bool) -> Iterator[BinaryIO]:
+    if output.as_it_is:
+        with _open_as_it_is(output) as stream:
             yield stream
         return
-    beside = f".{spot.name[:200]}.{secrets.token_hex(4)}"
-    file = os.open(beside, _NEW, 0o666, dir_fd=spot.folder)
+    beside = f".{output.name[:200]}.{secrets.token_hex(4)}"
+    file = os.open(beside, _NEW, 0o666, dir_fd=output.folder)
     try:
         with os.fdopen(file, "wb") as stream:
             if at_once:
-                _put(beside, spot)
+                _put(beside, output)
             yield stream
         if not at_once:
-            _put(beside, spot)
+            _put(beside, output)
     except BaseException:
         with suppress(OSError):
-            os.unlink(beside, dir_fd=spot.folder)  # its name is ours alone
+            os.unlink(beside, dir_fd=output.folder)  # its name is ours alone
         raise
 
 
-def _open_as_it_is(spot: _Spot) -> BinaryIO:
-    if not spot.is_ours:
+def _open_as_it_is(output: _Output) -> BinaryIO:
+    if not output.is_ours:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
-        return os.fdopen(os.open(spot.name, flags, dir_fd=spot.folder), "wb")
+        return os.fdopen(os.open(output.name, flags, dir_fd=output.folder), "wb")
     sys.stdout.flush()  # comes before, where it is the same file
-    return BufferedWriter(PatientFile(os.dup(int(spot.name))))
+    return BufferedWriter(PatientFile(os.dup(int(output.name))))
 
 
-def _put(beside: str, spot: _Spot) -> None:
-    os.rename(beside, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
+def _put(beside: str, output: _Output) -> None:
+    os.rename(beside, output.name, src_dir_fd=output.folder, dst_dir_fd=output.folder)
 
 
-def _spot(folder: int, name: str, path: Path, links: int = 0) -> _Spot:
+def _output_at(folder: int, name: str, path: Path, links: int = 0) -> _Output:
     """Follows symbolic links that may be followed."""
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
-        return _Spot(os.dup(folder), name, as_it_is=False)
+        return _Output(os.dup(folder), name, as_it_is=False)
     if stat.S_ISREG(found.st_mode):
-        return _Spot(os.dup(folder), name, as_it_is=False)
+        return _Output(os.dup(folder), name, as_it_is=False)
     if stat.S_ISLNK(found.st_mode):
-        target = _target(folder, name, path)
+        target = _link_leads_to(folder, name, path)
         if _is_of_processes(folder):
             is_ours = os.path.samestat(os.fstat(folder), _OUR_FILES.stat())
-            return _Spot(os.dup(folder), name, as_it_is=True, is_ours=is_ours)
+            return _Output(os.dup(folder), name, as_it_is=True, is_ours=is_ours)
         if links == _MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        with _walk(target.parent, start=folder) as there:
-            return _spot(there, target.name, path, links + 1)
+        with _walk(target.parent, start=folder) as parent:
+            return _output_at(parent, target.name, path, links + 1)
     if stat.S_ISFIFO(found.st_mode) or stat.S_ISCHR(found.st_mode):
         if may_be_foreign(found.st_uid, folder):
             raise EmuError(
                 f"{path}: it belongs to the user {found.st_uid}, who would read what is written; "
                 "choose another place"
             )
-        return _Spot(os.dup(folder), name, as_it_is=True)
+        return _Output(os.dup(folder), name, as_it_is=True)
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     raise OSError(errno.EINVAL, "it is a socket or a block device, not a file")
@@ -206,10 +206,10 @@ def _link_target(folder: int, name: str, path: PurePath) -> PurePath | None:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
-    return _target(folder, name, path) if stat.S_ISLNK(found.st_mode) else None
+    return _link_leads_to(folder, name, path) if stat.S_ISLNK(found.st_mode) else None
 
 
-def _target(folder: int, name: str, path: PurePath) -> PurePath:
+def _link_leads_to(folder: int, name: str, path: PurePath) -> PurePath:
     """Where a symbolic link leads. Raises EmuError when it is somebody else's."""
     link = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:

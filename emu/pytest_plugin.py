@@ -105,10 +105,10 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 def _version(*command: str) -> str:
     """The first version number in a program's output."""
     try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=5).stdout
+        output = subprocess.run(command, capture_output=True, text=True, timeout=5).stdout
     except (OSError, subprocess.TimeoutExpired):
-        said = ""
-    version = re.search(r"\d+(\.\d+)+", said)
+        output = ""
+    version = re.search(r"\d+(\.\d+)+", output)
     return version[0] if version else "not found"
 
 

@@ -79,18 +79,18 @@ def keep_freed_memory() -> None:
             mallopt(parameter, _KEPT_BYTES)
 
 
-def lacking(error: BaseException) -> HostError | None:
+def exhausted_resource(error: BaseException) -> HostError | None:
     """The exhausted resource that an error, or its cause, reports; None if it reports none."""
     seen: BaseException | None = error
     while seen is not None:
-        found = _lack(seen)
+        found = _exhausted_by(seen)
         if found is not None:
             return found
         seen = seen.__cause__ or seen.__context__
     return None
 
 
-def _lack(error: BaseException) -> HostError | None:
+def _exhausted_by(error: BaseException) -> HostError | None:
     numbers = _numbers(error)
     if numbers & _FILES:
         return HostError(

@@ -36,7 +36,7 @@ from emu.measure.recording import FlowRecord, Recording
 from emu.measure.snapshot_diff import Event
 from emu.report.run_view import RunFacts
 from emu.report.text import print_run
-from emu.report.verdict import judge
+from emu.report.verdict import check_results
 from emu.report.write import write_run
 from emu.runtime import runner_on
 from emu.runtime.runner import ignore
@@ -231,7 +231,7 @@ class Expectation:
                     f"expect(run).{kind}({nameless[0]!r}): which key of it is that? write them as "
                     "in expect(run).goodput(flow='victim', at_least='60Gbit')"
                 )
-            self._judge({kind: keys})
+            self._check({kind: keys})
             return self
 
         return check
@@ -239,14 +239,14 @@ class Expectation:
     def completed(self) -> Expectation:
         """Checks that every flow completed."""
         __tracebackhide__ = True
-        self._judge({"completed": "all"})
+        self._check({"completed": "all"})
         return self
 
-    def _judge(self, wanted: Mapping[str, Any]) -> None:
+    def _check(self, wanted: Mapping[str, Any]) -> None:
         __tracebackhide__ = True
         source = f"expect(run).{next(iter(wanted))}"
         spec = _changed(self._run.facts.spec, {"verify": [wanted]}, source)
-        (result,) = judge(spec.verify, self._run.recording)
+        (result,) = check_results(spec.verify, self._run.recording)
         if not result.passed:
             raise CheckFailed(f"expected: {result.check}; measured: {result.detail}")
 
@@ -271,8 +271,8 @@ def _no_such(what: str, name: str, known: Iterable[str]) -> str:
     """A message with similar names, or with all names if none is similar."""
     names = sorted(known)
     near = get_close_matches(name, names)
-    there = f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(names)}"
-    return f"{what} {name}; {there}"
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(names)}"
+    return f"{what} {name}; {hint}"
 
 
 def _changed(spec: Spec, changes: Mapping[str, Any], source: str, folder: Path = Path()) -> Spec:

@@ -206,7 +206,7 @@ def test_missing_features_skip_with_the_remedy(
     tests.makeconftest(
         "from emu.lab import probe\n"
         "from dataclasses import replace\n"
-        "probe.PROBES = tuple(replace(p, try_it=lambda: 'opensm not installed')\n"
+        "probe.PROBES = tuple(replace(p, find_missing=lambda: 'opensm not installed')\n"
         "                     for p in probe.PROBES)\n"
     )
     skipped = _run(tests, body, "-rs")

@@ -222,8 +222,8 @@ def _compile(variant: Variant, source: Path) -> Path:
 
 def _made_from(source: Path, made: Path) -> list[Path]:
     """The files an object was made from the last time; at least its source and this file."""
-    noted = ROOT / made.with_suffix(".d")
-    rule = noted.read_text().replace("\\\n", " ") if noted.exists() else ":"
+    dependencies = ROOT / made.with_suffix(".d")
+    rule = dependencies.read_text().replace("\\\n", " ") if dependencies.exists() else ":"
     return [source, _THIS_FILE, *map(Path, rule.partition(":")[2].split())]
 
 

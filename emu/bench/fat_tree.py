@@ -51,9 +51,9 @@ def _run(command: list[str]) -> tuple[float, float]:
     began = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert process.stderr is not None
-    said = process.stderr.read().decode(errors="replace")
+    stderr = process.stderr.read().decode(errors="replace")
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        raise FabricError(f"emu run ended with {process.returncode}: {said.strip()[-300:]}")
+        raise FabricError(f"emu run ended with {process.returncode}: {stderr.strip()[-300:]}")
     return time.monotonic() - began, used.ru_maxrss * 1024 / 1e6

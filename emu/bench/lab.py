@@ -58,13 +58,15 @@ def measure(*, quick: bool) -> list[Row]:
 
 def _row(hosts: int) -> Row:
     spec = lab_spec(hosts)
-    ours, theirs = [], []
+    emu_seconds, mininet_seconds = [], []
     for _ in range(_TURNS):
-        theirs.append(in_lab(BuildMininet(spec)).seconds)
+        mininet_seconds.append(in_lab(BuildMininet(spec)).seconds)
         began = time.monotonic()
         in_lab(BuildLab(spec))
-        ours.append(time.monotonic() - began)
-    return side_by_side(f"lab up and down, {hosts} hosts", "s", ours, theirs, TARGETS[hosts])
+        emu_seconds.append(time.monotonic() - began)
+    return side_by_side(
+        f"lab up and down, {hosts} hosts", "s", emu_seconds, mininet_seconds, TARGETS[hosts]
+    )
 
 
 def lab_spec(hosts: int) -> str:

@@ -83,11 +83,11 @@ def _whole(spec: Path, out: Path) -> float:
         env={name: value for name, value in environ.items() if name != _KEEP_NO_COMPILED},
     )
     assert process.stderr is not None
-    said = process.stderr.read().decode(errors="replace")
+    stderr = process.stderr.read().decode(errors="replace")
     _, status, used = wait4(process.pid, 0)
     process.returncode = waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        raise FabricError(f"emu run ended with {process.returncode}: {said.strip()[-300:]}")
+        raise FabricError(f"emu run ended with {process.returncode}: {stderr.strip()[-300:]}")
     return used.ru_utime + used.ru_stime
 
 

@@ -10,8 +10,8 @@ from typing import BinaryIO
 
 import click
 
+from emu.cli.notes import print_note
 from emu.cli.options import lab_option
-from emu.cli.say import say
 from emu.errors import EmuError, UsageError
 from emu.output_dir import new_file
 from emu.streams import ReaderGone
@@ -52,11 +52,11 @@ def command(
                 client, port, _opened(path or "-"), limit=count, since_start=since_start
             )
     except (BrokenPipeError, ReaderGone):
-        say("the reader of the capture has ended")
+        print_note("the reader of the capture has ended")
         return
-    say(f"{done.frames:,} frames captured")
+    print_note(f"{done.frames:,} frames captured")
     if done.missed:
-        say(f"{done.missed:,} are missing: they arrived faster than they were written")
+        print_note(f"{done.missed:,} are missing: they arrived faster than they were written")
 
 
 @contextmanager

@@ -151,8 +151,8 @@ def _run_all(
     try:
         with sigterm_interrupts():
             for name, variant in variants.items():
-                judged = variant.with_completion
-                facts = RunFacts(name, *record(name, judged, runner, folder / name, quiet=quiet))
+                spec = variant.with_completion
+                facts = RunFacts(name, *record(name, spec, runner, folder / name, quiet=quiet))
                 write_run(facts, folder / name)
                 runs.append(facts)
     except (EmuError, KeyboardInterrupt) as stop:

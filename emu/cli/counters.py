@@ -8,8 +8,8 @@ import time
 
 import click
 
+from emu.cli.notes import print_note
 from emu.cli.options import json_option, lab_option
-from emu.cli.say import say
 from emu.errors import UsageError
 
 SCHEMA = "emu.counters/1"
@@ -69,9 +69,9 @@ def command(
         return
     for line in lines_of(shown(counted, chosen), spec.fabric_kind.framing, explained=explained):
         click.echo(line)
-    say(_when(client.name, now.time_ns, over_ns))
+    print_note(_when(client.name, now.time_ns, over_ns))
     if not now.hosts:
-        say("NICs have no counters yet: they count from `emu traffic start` on")
+        print_note("NICs have no counters yet: they count from `emu traffic start` on")
 
 
 def _when(lab: str, time_ns: int, over_ns: int | None) -> str:

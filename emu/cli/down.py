@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from emu.cli.notes import print_note
 from emu.cli.options import lab_argument
-from emu.cli.say import say
 
 
 @click.command("down")
@@ -16,4 +16,4 @@ def command(lab: str | None) -> None:
 
     with LabClient(lab) as client:
         client.end()
-    say(f"{client.name} is down")
+    print_note(f"{client.name} is down")

@@ -7,8 +7,8 @@ import time
 
 import click
 
+from emu.cli.notes import print_note
 from emu.cli.options import lab_argument
-from emu.cli.say import say
 
 _SECONDS_BETWEEN_SNAPSHOTS = 0.2
 
@@ -36,7 +36,7 @@ def command(lab: str | None) -> None:
         topology = spec_from_json(client.status().spec).topology.build()
         peers = {topology.port_name[port]: peer.node for port, peer in topology.peer.items()}
         pauses = Pauses(peers, topology.host)
-        say(f"printing the events of {client.name} from now on")
+        print_note(f"printing the events of {client.name} from now on")
         while True:
             time.sleep(_SECONDS_BETWEEN_SNAPSHOTS)
             now = take_snapshot(client)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from emu.cli.notes import print_note, time_of_programs
 from emu.cli.options import lab_option
-from emu.cli.say import say, time_of_programs
 from emu.errors import UsageError
 
 
@@ -43,7 +43,7 @@ def command(lab: str | None, emulated: bool, node: str, words: tuple[str, ...]) 
     differs between programs; only durations can be compared.
     """
     from emu.daemon.client import LabClient
-    from emu.daemon.exec import run_there
+    from emu.daemon.exec import run_in_namespaces
     from emu.daemon.messages import RunTool
     from emu.subnet.diagnostics import DIAGNOSTICS
 
@@ -55,23 +55,23 @@ def command(lab: str | None, emulated: bool, node: str, words: tuple[str, ...]) 
         if emulated:
             settings = _emulated(program, client.status().slowdown)
         elif sys.stderr.isatty():
-            say(time_of_programs(client.status().slowdown))
+            print_note(time_of_programs(client.status().slowdown))
         if program[0] in DIAGNOSTICS:
             output, _ = client.ask(RunTool(node, tuple(program)))
             click.echo(output.text, nl=False)
             sys.exit(output.code)
-        sys.exit(run_there(client, node, program, settings))
+        sys.exit(run_in_namespaces(client, node, program, settings))
 
 
 def _emulated(program: Sequence[str], slowdown: float) -> Mapping[str, str]:
     """The variables that give a program an emulated clock. Raises UsageError, HostError."""
-    from emu.daemon.emulated_time import emulated_time
+    from emu.lab.emulated_time import emulated_time
     from emu.subnet.diagnostics import DIAGNOSTICS
 
     if program[0] in DIAGNOSTICS:
         raise UsageError(f"--emulated {program[0]}: it measures no times; leave --emulated out")
     settings = emulated_time(program, slowdown)
-    say(
+    print_note(
         f"times and rates are the fabric's: one second of {program[0]} takes {slowdown:g} s; "
         "TCP's own timeouts stay real"
     )

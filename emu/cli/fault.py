@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 import click
 
+from emu.cli.notes import print_note
 from emu.cli.options import lab_argument, lab_option
-from emu.cli.say import say
 
 
 @click.group("fault")
@@ -43,10 +43,10 @@ def set_(lab: str | None, text: str) -> None:
         fault = fault_from_text(text, spec_from_json(client.status().spec))
         (name,) = fault_names((fault,))
         entry = fault.to_mapping() | {"name": name}
-        there, _ = client.ask(SetFault(name, entry))
-    waits = any(one.name == name and one.state == "waiting" for one in there.faults)
+        listed, _ = client.ask(SetFault(name, entry))
+    waits = any(one.name == name and one.state == "waiting" for one in listed.faults)
     how = "begins with the traffic" if waits else "has begun"
-    say(f"{client.name}: {name} {how}; `emu fault clear {name}` ends it")
+    print_note(f"{client.name}: {name} {how}; `emu fault clear {name}` ends it")
 
 
 @command.command("clear")
@@ -59,7 +59,7 @@ def clear(lab: str | None, name: str) -> None:
 
     with LabClient(lab) as client:
         client.ask(ClearFault(name))
-    say(f"{client.name}: {name} is over")
+    print_note(f"{client.name}: {name} is over")
 
 
 @command.command("list")
@@ -74,6 +74,6 @@ def list_(lab: str | None) -> None:
     from emu.lab.ipc.queries import ListFaults
 
     with LabClient(lab) as client:
-        there, _ = client.ask(ListFaults())
-    for fault in there.faults:
+        listed, _ = client.ask(ListFaults())
+    for fault in listed.faults:
         click.echo(json.dumps(asdict(fault)))

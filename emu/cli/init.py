@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from emu.cli.say import say
+from emu.cli.notes import print_note
 from emu.errors import UsageError
 from emu.fabric_kind import FABRIC_KINDS, ROCE
 from emu.output_dir import write_text
@@ -123,7 +123,7 @@ def _congestion_control(
     is_flag=True,
     help="Add four variants for `emu compare`: RoCE lossy, with PFC, with DCQCN; InfiniBand.",
 )
-def command(target: str, force: bool, **wishes: Any) -> None:
+def command(target: str, force: bool, **options: Any) -> None:
     """Write a commented spec for a fabric. It is valid and can be run without changes
     (a ring with PFC may deadlock, which the report explains).
 
@@ -133,22 +133,24 @@ def command(target: str, force: bool, **wishes: Any) -> None:
     emu init --preset sonic --pattern background --compare -o -
     """
     from emu.starter.data import LENGTH, RATE, SIZE, starter_data
+    from emu.starter.options import StarterOptions
     from emu.starter.text import starter_text
-    from emu.starter.wishes import Wishes
 
     for option, kind in (("rate", RATE), ("length", LENGTH), ("size", SIZE)):
-        if wishes[option] is not None:
-            _refuse_unread(option, wishes[option], kind)
-    _refuse_contradictions(wishes)
-    wishes["lossless"] = wishes["lossless"] is not False
-    path = Path(target or f"{wishes['pattern']}.emu.yml")
-    name = wishes["pattern"] if target in ("", "-") else _name_of(path)
-    text = starter_text(starter_data(Wishes(name=name, **wishes)), shlex.join(["emu", *_words()]))
+        if options[option] is not None:
+            _refuse_unread(option, options[option], kind)
+    _refuse_contradictions(options)
+    options["lossless"] = options["lossless"] is not False
+    path = Path(target or f"{options['pattern']}.emu.yml")
+    name = options["pattern"] if target in ("", "-") else _name_of(path)
+    text = starter_text(
+        starter_data(StarterOptions(name=name, **options)), shlex.join(["emu", *_words()])
+    )
     if target == "-":
         click.echo(text, nl=False)
         return
     _write(path, text, force)
-    say(f"{path}: written; run it with `emu run {shlex.quote(str(path))}`")
+    print_note(f"{path}: written; run it with `emu run {shlex.quote(str(path))}`")
 
 
 def _words() -> list[str]:
@@ -172,13 +174,13 @@ def _refuse_unread(option: str, text: str, kind: Any) -> None:
         raise UsageError(f"--{option}: {reason}") from None
 
 
-def _refuse_contradictions(wishes: dict[str, Any]) -> None:
-    if FABRIC_KINDS[wishes["fabric"]].uses_credits and (
-        wishes["preset"] or wishes["lossless"] is not None
+def _refuse_contradictions(options: dict[str, Any]) -> None:
+    if FABRIC_KINDS[options["fabric"]].uses_credits and (
+        options["preset"] or options["lossless"] is not None
     ):
-        option = "--preset" if wishes["preset"] else "--lossless and --lossy"
+        option = "--preset" if options["preset"] else "--lossless and --lossy"
         raise UsageError(f"{option}: only for RoCE; InfiniBand has credits. Leave it out")
-    if wishes["preset"] and wishes["lossless"] is not None:
+    if options["preset"] and options["lossless"] is not None:
         raise UsageError("--preset decides what is lossless; leave out --lossless and --lossy")
 
 

@@ -103,11 +103,15 @@ def _psns(found: Inspection) -> Iterable[Row]:
     yield "flows", f"{len(found.flows):,}"
     yield "gaps", f"{gaps:,} ({missing:,} missing)" if gaps else "0"
     yield "repeats", f"{repeats:,}"
-    disturbed = [(key, trail) for key, trail in found.flows.items() if trail.gaps or trail.repeats]
-    for key, trail in disturbed[:_FLOWS_SHOWN]:
+    disturbed = [
+        (key, sequence)
+        for key, sequence in found.flows.items()
+        if sequence.gaps or sequence.repeats
+    ]
+    for key, sequence in disturbed[:_FLOWS_SHOWN]:
         yield (
             f"{key.src} > {key.dst} QP 0x{key.dest_qp:06x} {key.interface}".rstrip(),
-            f"{trail.packets:,} packets, {trail.gaps:,} gaps, {trail.repeats:,} repeats",
+            f"{sequence.packets:,} packets, {sequence.gaps:,} gaps, {sequence.repeats:,} repeats",
         )
     if len(disturbed) > _FLOWS_SHOWN:
         yield "more such flows (--json has them all)", f"{len(disturbed) - _FLOWS_SHOWN:,}"

@@ -18,7 +18,7 @@ import click
 
 import emu
 from emu.errors import EmuError, ExitCode
-from emu.resources import lacking, need_memory
+from emu.resources import exhausted_resource, need_memory
 from emu.streams import guard_streams
 
 VERBS = {
@@ -116,10 +116,10 @@ def _run(work: Callable[[], int | None]) -> int | str | None:
         error.show()
         return ExitCode.USAGE
     except Exception as error:
-        lack = lacking(error)
-        if lack is not None:
-            click.echo(str(lack), err=True)
-            return lack.exit_code
+        exhausted = exhausted_resource(error)
+        if exhausted is not None:
+            click.echo(str(exhausted), err=True)
+            return exhausted.exit_code
         traceback.print_exc()  # Python would exit with 1, the code of a failed check
         click.echo("this is a bug in `emu`; please report the traceback above", err=True)
         return ExitCode.FAILED

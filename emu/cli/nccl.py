@@ -107,11 +107,11 @@ class Wanted:
             "time_limit": "100s",
         }
         channels = self.cut(size_bytes, algorithm).channels
-        asked = (
+        requested = (
             f"{self.collective} of {size_bytes} bytes, -g {len(self.hosts)} "
             f"--chunk {self.chunk_bytes} --channels {channels}"
         )
-        return changed(fabric, changes, source=asked)
+        return changed(fabric, changes, source=requested)
 
     def entry(self, size_bytes: int, algorithm: str) -> dict[str, Any]:
         """The collective's entry of a spec's `traffic:`."""
@@ -394,24 +394,24 @@ def _ranks(fabric: Spec, ranks: int | None) -> tuple[str, ...]:
     return hosts[:ranks]
 
 
-def _algorithm(collective: str, asked: str, fabric: Spec, ranks: int) -> str:
+def _algorithm(collective: str, requested: str, fabric: Spec, ranks: int) -> str:
     own = ALGORITHMS[KINDS[collective]]
-    if asked not in ("auto", *own):
-        raise UsageError(f"-a {asked}: {collective} has {', '.join(own)} alone; leave -a out")
-    if asked != "hierarchical":
-        return asked
+    if requested not in ("auto", *own):
+        raise UsageError(f"-a {requested}: {collective} has {', '.join(own)} alone; leave -a out")
+    if requested != "hierarchical":
+        return requested
     gpus = fabric.hosts.gpus
     if gpus is None:
         raise UsageError(
-            f"-a {asked}: every host stands alone; say how many are a server, e.g. --set "
+            f"-a {requested}: every host stands alone; say how many are a server, e.g. --set "
             "hosts.gpus=4"
         )
     if ranks % gpus:
         raise UsageError(
-            f"-g {ranks}: with -a {asked} ranks must be whole servers of {gpus} (hosts.gpus); "
+            f"-g {ranks}: with -a {requested} ranks must be whole servers of {gpus} (hosts.gpus); "
             f"take {ranks // gpus * gpus or gpus}"
         )
-    return asked
+    return requested
 
 
 def _root(collective: str, root: int | None, ranks: int) -> int:

@@ -14,9 +14,9 @@ from typing import Literal
 import click
 
 from emu.cli.fabric import load_fabric
+from emu.cli.notes import print_note
 from emu.cli.options import clock_option, json_option, settings_option
 from emu.cli.record import record
-from emu.cli.say import say
 from emu.clocks import CLOCKS, VIRTUAL
 from emu.errors import ExitCode, FabricError, UsageError
 from emu.measure.recording import Recording
@@ -127,10 +127,10 @@ def _measured(
             recorded = record(benchmark.name, spec, runner, Path(folder), progress=StringIO())
         run = RunFacts(benchmark.name, *recorded)
         if not run.conclusive:
-            say(f"inconclusive: {run.recording.fidelity.reasons[0]}")
+            print_note(f"inconclusive: {run.recording.fidelity.reasons[0]}")
             sys.exit(ExitCode.INCONCLUSIVE)
         for diagnosis in diagnoses(run):
-            say(f"{size_bytes} bytes: {diagnosis.in_short()}")
+            print_note(f"{size_bytes} bytes: {diagnosis.in_short()}")
         yield _figures(benchmark, size_bytes, run.recording)
 
 

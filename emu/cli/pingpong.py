@@ -49,7 +49,7 @@ def command(as_json: bool, **options: Any) -> None:
     The NIC is not in a lab: its cable is the interface. Every message has new data and must come
     back unchanged.
     """
-    result = asyncio.run(_play(**options))
+    result = asyncio.run(_exchange(**options))
     if as_json:
         click.echo(json.dumps(result))
         return
@@ -62,7 +62,7 @@ def command(as_json: bool, **options: Any) -> None:
             click.echo(f"  {name:24} {count}")
 
 
-async def _play(
+async def _exchange(
     *,
     server: str | None,
     interface: str,
@@ -77,19 +77,19 @@ async def _play(
 ) -> dict[str, Any]:
     from emu.rdma.external_nic import nic_on
     from emu.rdma.names import QPType
-    from emu.rdma.pingpong import PingPongConfig, Player, dial, meet
+    from emu.rdma.pingpong import PingPong, PingPongConfig, exchange_and_connect, open_connection
 
-    game = PingPongConfig(QPType[transport.upper()], size, iters, int(mtu), timeout)
+    config = PingPongConfig(QPType[transport.upper()], size, iters, int(mtu), timeout)
     is_client = server is not None
     with (
-        dial(server, port) as line,
+        open_connection(server, port) as line,
         nic_on(interface, line.getpeername()[0], slowdown=slowdown) as nic,
     ):
-        player = Player(nic, game)
-        meet(line, player, is_client=is_client)
+        ping_pong = PingPong(nic, config)
+        exchange_and_connect(line, ping_pong, is_client=is_client)
         began = time.monotonic()
-        random = None if echo else Random(player.qp.end.psn)
-        returned = await player.play(random, is_client=is_client)
+        random = None if echo else Random(ping_pong.qp.end.psn)
+        returned = await ping_pong.run(random, is_client=is_client)
         return {
             "iterations": iters,
             "size": size,

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TextIO
 
-from emu.cli.say import say
+from emu.cli.notes import print_note
 from emu.errors import UsageError
 from emu.measure.recording import Recording
 from emu.output_dir import check_links, is_written_as_it_is
@@ -36,7 +36,7 @@ def record(
     refuse_unwritable(out)
     keep_freed_memory()
     with ProgressLine(name, None if quiet else progress or sys.stderr) as line:
-        recording = runner.run(spec, out=out, on_progress=line.update, say=say)
+        recording = runner.run(spec, out=out, on_progress=line.update, on_note=print_note)
     return recording, spec, spec.topology.build()
 
 
@@ -47,8 +47,8 @@ def refuse_unwritable(out: Path, option: str = "--out") -> None:
     """
     try:
         check_links(out.absolute())
-        there = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
-        TemporaryFile(dir=there).close()
+        existing = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+        TemporaryFile(dir=existing).close()
     except OSError as error:
         raise UsageError(
             f"{out}: nothing can be written there ({error.strerror}); choose another {option}"

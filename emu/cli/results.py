@@ -10,14 +10,14 @@ from pathlib import Path
 
 import click
 
+from emu.cli.notes import print_note
 from emu.cli.options import quiet_option, seeds_option, settings_option
 from emu.cli.record import record, refuse_unwritable
-from emu.cli.say import say
 from emu.cli.stopping import sigterm_interrupts
 from emu.clocks import CLOCKS, VIRTUAL
 from emu.errors import EmuError, UsageError
 from emu.output_dir import write_text, writing_into
-from emu.report.reruns import TIMES, Variation, name_of, occasions
+from emu.report.reruns import TIMES, Variation, name_of, variations
 from emu.report.results import Result, write_results
 from emu.report.run_view import RunFacts
 from emu.report.store import load_recording
@@ -89,9 +89,9 @@ def command(
         raise UsageError(f"{folder}: is not a folder; name a folder with specs")
     clocks = tuple(dict.fromkeys(clocks))
     trials = [
-        Experiment(path, occasion, load_spec(path, (*settings, *occasion.settings)))
+        Experiment(path, variation, load_spec(path, (*settings, *variation.settings)))
         for path in sorted(folder.glob("*.emu.yml"))
-        for occasion in occasions(load_spec(path, settings), seeds, sizes)
+        for variation in variations(load_spec(path, settings), seeds, sizes)
     ]
     if page is not None:
         refuse_unwritable(page.parent, "--page")
@@ -102,9 +102,9 @@ def command(
             f"{folder}: no spec there has an `about:` section that is for the "
             f"{' or the '.join(clocks)} clock"
         )
-    occurring = {trial.occasion.name for trial, _ in chosen}
+    present = {trial.variation.name for trial, _ in chosen}
     for size in sizes:
-        if name_of(size) not in occurring:
+        if name_of(size) not in present:
             raise UsageError(
                 f"--hosts {size}: no spec in {folder} says which key its hosts go by and has so "
                 "many; name it in about.hosts, or leave --hosts out"
@@ -113,7 +113,7 @@ def command(
     runs = [run for _, result in results for own in result.runs.values() for run in own]
     _print(results, runs)
     if stop is not None:
-        say(
+        print_note(
             f"stopped: {len(chosen) - len(results)} of {len(chosen)} results are not complete, "
             "so no page is written; --resume goes on with the runs that are in --out"
         )
@@ -121,8 +121,8 @@ def command(
     if sizes:
         _print_single_sizes(result.about for _, result in results)
     if page is not None:
-        as_they_stand = [result for trial, result in results if not trial.occasion.settings]
-        write_results(as_they_stand, page, shlex.join(["emu", *sys.argv[1:]]))
+        unchanged = [result for trial, result in results if not trial.variation.settings]
+        write_results(unchanged, page, shlex.join(["emu", *sys.argv[1:]]))
     checks = [check for run in runs for check in run.checks]
     sys.exit(exit_code([run.summary for run in runs], checks))
 
@@ -173,7 +173,7 @@ class Experiment:
     """A spec with the settings of one variation."""
 
     path: Path
-    occasion: Variation
+    variation: Variation
     spec: Spec
 
     def of(self, clocks: Iterable[str]) -> list[str]:
@@ -194,14 +194,14 @@ class Experiment:
     def _run_one(self, name: str, spec: Spec, clock: str, keeper: RunCache) -> RunFacts:
         if not CLOCKS[clock].elides_payload:
             spec = spec.model_copy(update={"payload": "real"})
-        called = self.occasion.call(name)
+        called = self.variation.call(name)
         return keeper.run(called, spec, clock, Path(self.spec.name, clock, called))
 
 
 def _print(results: Sequence[tuple[Experiment, Result]], runs: Sequence[RunFacts]) -> None:
     print_checks(runs, sys.stdout)
-    if len({trial.occasion.name for trial, _ in results}) > 1:
-        print_reruns(_by_occasion(results), sys.stdout)
+    if len({trial.variation.name for trial, _ in results}) > 1:
+        print_reruns(_by_variation(results), sys.stdout)
 
 
 def _print_single_sizes(abouts: Iterable[About]) -> None:
@@ -210,11 +210,11 @@ def _print_single_sizes(abouts: Iterable[About]) -> None:
         print(f"{identity} has one size: {why}")
 
 
-def _by_occasion(
+def _by_variation(
     results: Sequence[tuple[Experiment, Result]],
 ) -> dict[str, dict[str, list[RunFacts]]]:
     table: dict[str, dict[str, list[RunFacts]]] = {}
     for trial, result in results:
         runs = [run for own in result.runs.values() for run in own]
-        table.setdefault(result.about.id, {})[trial.occasion.name] = runs
+        table.setdefault(result.about.id, {})[trial.variation.name] = runs
     return table

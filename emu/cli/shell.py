@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from emu.cli.notes import print_note
 from emu.cli.options import settings_option
-from emu.cli.say import say
 from emu.spec.model import load_spec
 
 
@@ -30,7 +30,7 @@ def command(where: str | None, settings: tuple[str, ...]) -> None:
 
 def _shell_in_lab(lab: str | None) -> None:
     from emu.daemon.client import LabClient
-    from emu.daemon.exec import run_there, tasks_of
+    from emu.daemon.exec import run_in_namespaces, tasks_of
 
     with LabClient(lab) as client:
         spec = client.status().spec
@@ -43,7 +43,7 @@ def _shell_in_lab(lab: str | None) -> None:
             tasks,
             str(client.lend()),
         ]
-        sys.exit(run_there(client, None, prompt))
+        sys.exit(run_in_namespaces(client, None, prompt))
 
 
 def _shell_of_its_own(path: Path, settings: tuple[str, ...]) -> None:
@@ -52,8 +52,8 @@ def _shell_of_its_own(path: Path, settings: tuple[str, ...]) -> None:
     from emu.runtime.real import slowdown_for
 
     spec = load_spec(path, settings)
-    slowdown, why = slowdown_for(spec, say)
+    slowdown, why = slowdown_for(spec, print_note)
     for note in why:
-        say(note)
+        print_note(note)
     job = OpenShell(spec.to_json(), str(Path.cwd()), slowdown)
     run_in_lab(job, on_progress=lambda one: click.echo(one.text, err=True), terminal=True)

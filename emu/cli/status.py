@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from emu.cli.notes import print_note
 from emu.cli.options import json_option, lab_argument
-from emu.cli.say import say
 from emu.errors import ExitCode, FabricError, UsageError
 from emu.units import format_rate, format_time_ns
 
@@ -55,12 +55,12 @@ def command(lab: str | None, as_json: bool) -> None:
         elif name in registry.names():
             silent.append(str(answer))
         else:  # it has just ended
-            say(str(answer))
+            print_note(str(answer))
     dead = registry.ended()
     _show(labs, dead, as_json=as_json, is_all=not silent)
     registry.forget(dead)
     for text in silent:
-        say(text)
+        print_note(text)
     sys.exit(ExitCode.FAILED if silent else ExitCode.OK)
 
 
@@ -74,7 +74,7 @@ def _show(
         sys.stdout.flush()
         return
     if not labs and is_all:
-        say("no lab is up; start one with `emu up SPEC`")
+        print_note("no lab is up; start one with `emu up SPEC`")
     for one in labs:
         for line in _lines(one):
             click.echo(line)
@@ -117,14 +117,14 @@ def _document(name: str) -> dict[str, Any]:
 def _diagnosis(client: LabClient, spec: str) -> list[str]:
     """Sentences about problems in the lab at this moment."""
     from emu.daemon.client_snapshot import take_snapshot
-    from emu.report.live import needs_two_looks, sentences
+    from emu.report.lab_diagnosis import needs_second_snapshot, problems_now
     from emu.spec.scenario import spec_from_json
 
     before = after = take_snapshot(client)
-    if needs_two_looks(before):
+    if needs_second_snapshot(before):
         time.sleep(_SECONDS_BETWEEN_SNAPSHOTS)
         after = take_snapshot(client)
-    return sentences(spec_from_json(spec), before, after)
+    return problems_now(spec_from_json(spec), before, after)
 
 
 def _lines(status: dict[str, Any]) -> Iterator[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from emu.cli.notes import print_note
 from emu.cli.options import settings_option, spec_argument
-from emu.cli.say import say
 from emu.errors import UsageError
 from emu.regular import read_regular
 from emu.spec.model import load_spec, spec_from_text
@@ -60,7 +60,7 @@ def export(path: Path, settings: tuple[str, ...], form: str) -> None:
     topology = load_spec(path, settings).topology.build()
     click.echo(_WRITERS[form](topology), nl=False)
     for rate_bps, name in approximated(topology).items() if form == "ibsim" else ():
-        say(f"{write_rate(rate_bps)}: ibsim has no such rate; the file has {name} instead")
+        print_note(f"{write_rate(rate_bps)}: ibsim has no such rate; the file has {name} instead")
 
 
 def _tiers(topology: Topology) -> dict[str, list[str]]:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from emu.cli.notes import print_note
 from emu.cli.options import lab_argument
-from emu.cli.say import say
 
 if TYPE_CHECKING:
     from emu.daemon.messages import StartTraffic, StopTraffic
@@ -43,4 +43,4 @@ def _change(lab: str | None, query: StartTraffic | StopTraffic, done: str) -> No
 
     with LabClient(lab) as client:
         client.ask(query)
-    say(f"{client.name}: {done}")
+    print_note(f"{client.name}: {done}")

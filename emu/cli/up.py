@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from emu.cli.notes import print_note, time_of_programs
 from emu.cli.options import settings_option, spec_argument
-from emu.cli.say import say, time_of_programs
 from emu.spec.model import load_spec
 
 
@@ -23,10 +23,10 @@ def command(path: Path, settings: tuple[str, ...], name: str | None) -> None:
 
     spec = load_spec(path, settings if name is None else (*settings, f"name={name}"))
     if elsewhere := why_elsewhere():
-        say(elsewhere)
-    slowdown, why = slowdown_for(spec, say)
+        print_note(elsewhere)
+    slowdown, why = slowdown_for(spec, print_note)
     for note in why:
-        say(note)
+        print_note(note)
     first = spec.topology.build().hosts[0].name
 
     def tell_up() -> None:
@@ -35,4 +35,4 @@ def command(path: Path, settings: tuple[str, ...], name: str | None) -> None:
         click.echo(f"  emu down {spec.name}")
         click.echo(time_of_programs(slowdown))
 
-    bring_up(spec, slowdown, say, tell_up)
+    bring_up(spec, slowdown, print_note, tell_up)

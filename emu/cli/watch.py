@@ -15,7 +15,7 @@ from rich.text import Text
 from emu.cli.options import lab_argument
 from emu.errors import UsageError
 
-_SECONDS_JUDGED = 0.5
+_SECONDS_COVERED = 0.5
 """The time that the sentences cover; at least one interval."""
 
 
@@ -39,7 +39,7 @@ def command(lab: str | None, interval: float, count: int | None) -> None:
     """
     from emu.daemon.client import LabClient
     from emu.daemon.client_snapshot import take_snapshot
-    from emu.report.live import sentences
+    from emu.report.lab_diagnosis import problems_now
     from emu.report.watch import Watch
     from emu.spec.model import spec_from_json
 
@@ -49,7 +49,9 @@ def command(lab: str | None, interval: float, count: int | None) -> None:
     with LabClient(lab) as client, Live(console=console, auto_refresh=False) as live:
         spec = spec_from_json(client.status().spec)
         watch = Watch(client.name, spec.topology.build(), spec.fabric_kind)
-        snapshots = deque([take_snapshot(client)], maxlen=1 + math.ceil(_SECONDS_JUDGED / interval))
+        snapshots = deque(
+            [take_snapshot(client)], maxlen=1 + math.ceil(_SECONDS_COVERED / interval)
+        )
         watch.add(snapshots[-1])
         shown = 0
         with suppress(KeyboardInterrupt):
@@ -57,7 +59,9 @@ def command(lab: str | None, interval: float, count: int | None) -> None:
                 time.sleep(interval)
                 snapshots.append(take_snapshot(client))
                 watch.add(snapshots[-1])
-                found = [Text(f"! {one}") for one in sentences(spec, snapshots[0], snapshots[-1])]
+                found = [
+                    Text(f"! {one}") for one in problems_now(spec, snapshots[0], snapshots[-1])
+                ]
                 lines = sum(len(one.wrap(console, console.width)) for one in found)
                 shown_now = Group(watch.table(console.width, console.height - lines), *found)
                 if console.is_terminal:

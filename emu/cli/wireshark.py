@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from emu.cli.say import say
+from emu.cli.notes import print_note
 from emu.wireshark.install import extcap_folder, install, uninstall
 
 
@@ -20,12 +20,12 @@ def command(remove: bool) -> None:
     """
     if remove:
         for path in uninstall():
-            say(f"{path} stays: it was changed after `emu wireshark` wrote it")
-        say("profile and extcap are removed")
+            print_note(f"{path} stays: it was changed after `emu wireshark` wrote it")
+        print_note("profile and extcap are removed")
         return
     profile, program, kept = install()
     for path in kept:
-        say(f"{path} was changed, and stays; move it away to install the new one")
+        print_note(f"{path} was changed, and stays; move it away to install the new one")
     click.echo(f"profile  {profile}    wireshark -C emu")
     click.echo(f"extcap   {program}    interfaces like leaf1:h1@incast")
-    say(f"Wireshark before 4.2 needs: export WIRESHARK_EXTCAP_DIR={extcap_folder()}")
+    print_note(f"Wireshark before 4.2 needs: export WIRESHARK_EXTCAP_DIR={extcap_folder()}")

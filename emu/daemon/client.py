@@ -72,15 +72,15 @@ class LabClient:
 
     def _need_our_version(self) -> None:
         try:
-            theirs = f"emu {self._ask(GetVersion())[0].version}"
+            lab_version = f"emu {self._ask(GetVersion())[0].version}"
         except (LabIsGone, registry.SilentLab):
             raise
         except EmuError:  # an older lab does not know the query, or its answer differs
-            theirs = "an older emu, which does not report its version"
-        if theirs != f"emu {version()}":
+            lab_version = "an older emu, which does not report its version"
+        if lab_version != f"emu {version()}":
             raise FabricError(
-                f"the lab {self.name} was brought up by {theirs}; this is emu {version()}, which "
-                f"cannot query it: end it with `emu down {self.name}`, and bring it up again "
+                f"the lab {self.name} was brought up by {lab_version}; this is emu {version()}, "
+                f"which cannot query it: end it with `emu down {self.name}`, and bring it up again "
                 "with `emu up SPEC`"
             )
 

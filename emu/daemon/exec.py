@@ -25,7 +25,7 @@ _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 """The exit codes that shells use."""
 
 
-def run_there(
+def run_in_namespaces(
     lab: LabClient,
     node: str | None,
     command: Sequence[str],
@@ -37,8 +37,8 @@ def run_there(
     end has ended the command, prints the reason to stderr. Raises UsageError if there is no such
     node.
     """
-    there, namespaces = lab.ask(GetNamespaces(node))
-    environment = {**os.environ, **there.environment, **settings}
+    answer, namespaces = lab.ask(GetNamespaces(node))
+    environment = {**os.environ, **answer.environment, **settings}
     code = _in_a_child(lambda: _run(namespaces, command, environment))
     if code == 128 + signal.SIGKILL and (ended := lab.why_ended()):
         print(ended, file=sys.stderr)
@@ -47,10 +47,10 @@ def run_there(
 
 def tasks_of(lab: LabClient) -> dict[str, int]:
     """Every host -> a process or thread in its namespaces; also the lab's own."""
-    there, namespaces = lab.ask(GetNamespaces())
+    answer, namespaces = lab.ask(GetNamespaces())
     for namespace in namespaces:
         os.close(namespace)
-    return there.tasks
+    return answer.tasks
 
 
 def _run(namespaces: Sequence[int], command: Sequence[str], environment: Mapping[str, str]) -> int:

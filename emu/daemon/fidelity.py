@@ -21,7 +21,7 @@ from emu.measure.fidelity import fidelity_of
 from emu.measure.merge import mtu_time_ns
 from emu.measure.observation import Observation, Timing
 from emu.measure.recording import Fidelity
-from emu.measure.timeline import NOTHING_NOTED
+from emu.measure.timeline import EMPTY_TIMELINE
 from emu.spec.scenario import Spec
 
 _HISTOGRAMS = ("late_sent", "late_taken_in", "late_returned", "plane_kept")
@@ -37,7 +37,7 @@ def timing_of_shim(fabric: Fabric, driver: AfPacketDriver) -> ShimTiming:
     return ShimTiming(**own, transit_lost=lost_in_transit(fabric.counter_table(ports)))
 
 
-def judged(
+def fidelity_between(
     spec: Spec, slowdown: float, before: ShimTiming, after: ShimTiming, nics: Observation
 ) -> Fidelity:
     """The verdict on the time between two answers of the shim."""
@@ -47,11 +47,11 @@ def judged(
     shim = Timing(
         **{name: counts.astype(np.uint64) for name, counts in change.items()},
         **{name: getattr(after, name) - getattr(before, name) for name in _COUNTS},
-        timeline=NOTHING_NOTED,
+        timeline=EMPTY_TIMELINE,
     )
     return fidelity_of(
         [nics, replace(nics, timing=shim, frames_exhausted=0)],
-        NOTHING_NOTED,
+        EMPTY_TIMELINE,
         slowdown=slowdown,
         budget_ns=mtu_time_ns(spec, spec.topology.build()),
         headroom_ns=0,

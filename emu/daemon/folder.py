@@ -63,15 +63,15 @@ class LabFolder:
         if self._descriptor is None:
             return [], []
         with os.scandir(self._descriptor) as entries:
-            there = sorted(entry.name for entry in entries)
-        foreign = [f"{self.path / name}: {why}" for name in there if (why := self._why_not(name))]
+            names = sorted(entry.name for entry in entries)
+        foreign = [f"{self.path / name}: {why}" for name in names if (why := self._why_not(name))]
         if foreign:
             raise UsageError(
                 "\n".join(foreign) + f"\n{self.path} is only for the sockets of `emu`; nothing "
                 "was removed: move the other entries away, and try again"
             )
-        records = [found[1] for name in there if (found := _RECORD.fullmatch(name))]
-        return [name for name in there if _LAB.fullmatch(name)], records
+        records = [found[1] for name in names if (found := _RECORD.fullmatch(name))]
+        return [name for name in names if _LAB.fullmatch(name)], records
 
     def address(self, name: str) -> str:
         """A path of a lab's socket that fits into a socket address (107 bytes)."""

@@ -4,15 +4,15 @@ hosts in their NICs."""
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 
-from emu.daemon.faults import check_settings
 from emu.daemon.messages import FaultSnapshot
 from emu.daemon.nics import Nics
 from emu.errors import UsageError
 from emu.lab.ipc.queries import ClearFault, FaultList, FaultStatus, ListFaults, SetFault
 from emu.lab.ipc.rpc import RpcClient
 from emu.spec.diagnostic import unknown_name
-from emu.spec.fault import Fault, fault_names
+from emu.spec.fault import Fault, fault_names, share_a_setting
 from emu.spec.fault.kind import OnHost
 from emu.spec.outages import lost_links
 from emu.spec.scenario import Spec
@@ -37,8 +37,8 @@ class LabFaults:
     def set(self, query: SetFault) -> FaultList:
         """Sets a fault. Raises UsageError if it conflicts with another fault."""
         with self._changing:
-            there = {one.name: one for one in self.listed().faults}
-            self._set(query, Fault.model_validate(query.fault), there)
+            by_name = {one.name: one for one in self.listed().faults}
+            self._set(query, Fault.model_validate(query.fault), by_name)
             return self.listed()
 
     def clear(self, query: ClearFault) -> FaultList:
@@ -61,10 +61,10 @@ class LabFaults:
         cables = sorted(self._topology.port_name[cable.a] for cable in lost)
         return FaultSnapshot(status, tuple(cables), fault.to_mapping())
 
-    def _set(self, query: SetFault, fault: Fault, there: dict[str, FaultStatus]) -> None:
+    def _set(self, query: SetFault, fault: Fault, by_name: dict[str, FaultStatus]) -> None:
         lasting = {
             name: one
-            for name, one in there.items()
+            for name, one in by_name.items()
             if one.state != "over" or self._nics.fault_comes_again(name)
         }
         if query.name in lasting:
@@ -72,7 +72,7 @@ class LabFaults:
                 f"there is a fault {query.name!r} already; clear it, or name this one differently"
             )
         check_settings(fault, lasting.values())
-        if query.name in there:
+        if query.name in by_name:
             self._clear(query.name)
         self._defined[query.name] = fault
         if isinstance(fault.what, OnHost):
@@ -85,3 +85,12 @@ class LabFaults:
             self._nics.clear_fault(name)
         else:
             self._shim.ask(ClearFault(name))
+
+
+def check_settings(fault: Fault, lasting: Iterable[FaultStatus]) -> None:
+    """Raises UsageError if another fault changes the same setting already."""
+    place = fault.what.place
+    for one in lasting:
+        if share_a_setting(fault.kind, place, one.kind, one.place):
+            already = f"{one.place} {fault.what.already}"
+            raise UsageError(f"{already}; `emu fault clear {one.name}` first")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from emu.lab.ipc.codec import Json, Query, message
 from emu.lab.ipc.messages import Done
 from emu.lab.ipc.queries import FaultStatus
+from emu.lab.ipc.routing import Sweep
 from emu.measure.lab_snapshot import LinkChange
 from emu.measure.recording import Deadlock, Fidelity, FlowRecord, MarkedBy
 from emu.measure.run_progress import RunProgress
@@ -42,16 +43,6 @@ class TrafficStatus:
     """How often traffic was started."""
     state: str = "none"
     """`none`, `running`, `over`, `stopped` or `failed`."""
-
-
-@message
-class Sweep:
-    """A sweep of the subnet manager that a link change has caused."""
-
-    at_ns: int
-    """The emulated time of the link change."""
-    seconds: float
-    """Wall-clock time from the link change to the new tables."""
 
 
 @message

@@ -24,8 +24,8 @@ def named(host: str, command: Sequence[str]) -> list[str]:
 def main() -> None:
     host, *words = sys.argv[1:]
     task = json.loads(os.environ[TASKS])[host]
-    there = ["mnexec", "-a", str(task), *named(host, ["sh", "-c", " ".join(words)])]
-    os.execvp(there[0], there)
+    command = ["mnexec", "-a", str(task), *named(host, ["sh", "-c", " ".join(words)])]
+    os.execvp(command[0], command)
 
 
 if __name__ == "__main__":

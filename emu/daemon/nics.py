@@ -62,7 +62,7 @@ class Nics:
     def begin(self, process: NicProcess, *others: Channel, with_traffic: bool) -> None:
         """Ends the present NICs, and starts these and `others`, which run with them."""
         with self._changing:
-            self.dismiss()
+            self.end_present()
             at_ns = time.monotonic_ns() + NS_UNTIL_START
             self._process, self._works, self._with_traffic = process, True, with_traffic
             self._epoch_ps = self._lab_ps(at_ns)
@@ -78,7 +78,7 @@ class Nics:
                 self._works = False
                 self._faults.end(records)
 
-    def dismiss(self) -> None:
+    def end_present(self) -> None:
         """Ends the present NICs, if there are any.
 
         If they do not answer, they are ended, too, without the counts of their faults, and
@@ -96,7 +96,7 @@ class Nics:
                 self._end(self._process)
 
     def _end(self, process: NicProcess) -> None:
-        self._supervisor.dismiss(process.pid)
+        self._supervisor.end_process(process.pid)
         self._waited.update(waits_on(process))
         process.rpc.close()
         if not self._with_traffic:

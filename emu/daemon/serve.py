@@ -34,7 +34,7 @@ _SECONDS_BETWEEN_TRIES = 0.1
 
 def serve_lab(job: ServeLab, supervisor: Supervisor) -> JobResult:
     """Builds the lab and answers clients. The owner's only open file is the listening socket."""
-    (listener,) = supervisor.handed
+    (listener,) = supervisor.inherited_fds
     spec = spec_from_json(job.spec)
     _name_hosts(spec)
     request = LabRequest.interactive_lab(spec, job.out, job.slowdown, ip=job.ip)
@@ -42,7 +42,7 @@ def serve_lab(job: ServeLab, supervisor: Supervisor) -> JobResult:
     at_ns = start(session)
     lab = ServedLab(session, supervisor, job.slowdown, at_ns)
     sessions = Sessions(partial(answer_from, lab), supervisor.wait_for_the_end)
-    supervisor.farewells.append(
+    supervisor.on_death.append(
         lambda reason: sessions.end(f"the lab {spec.name} has ended: {reason}")
     )
     _in_background(_accept_clients, socket.socket(fileno=listener), sessions)

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from emu.bindings.af_packet_driver import AfPacketDriver, Outcome
 from emu.bindings.capture import captured_ports
 from emu.bindings.fabric import Fabric
-from emu.daemon.faults import change_faults
 from emu.daemon.fidelity import timing_of_shim
 from emu.daemon.taps import Taps
+from emu.lab.fault_changes import change_faults
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.codec import Message
 from emu.lab.ipc.messages import Done, Start, Stop

@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from emu.daemon.fidelity import judged
+from emu.daemon.fidelity import fidelity_between
 from emu.daemon.latest_counters import LatestCounters
 from emu.daemon.messages import TrafficStatus
 from emu.daemon.nics import Nics, needed, prepare
@@ -75,7 +75,7 @@ class Traffic:
         with self._changing:
             if self.status.state != "running":
                 raise UsageError("no traffic runs; `emu traffic start` starts it")
-            self._dismiss(replace(self.status, state="stopped"))
+            self._end_workload(replace(self.status, state="stopped"))
 
     def _refuse_tcp_without_ib0(self) -> None:
         if self._has_tcp and not self._session.has_ip:
@@ -136,11 +136,13 @@ class Traffic:
         seen = read_observation(*nics.channel.take_files())
         self._nics.workload_over(nics, seen.faults)
         after = self._shim.ask(GetTiming())
-        fidelity = judged(self._session.spec, self._slowdown, workload.before, after, seen)
+        fidelity = fidelity_between(
+            self._session.spec, self._slowdown, workload.before, after, seen
+        )
         with self._changing:
             if nics is self._process:
                 over = replace(self.status, state="over", fidelity=fidelity)
-                self._dismiss(replace(over, flows=(*seen.flows, *streams.flows)))
+                self._end_workload(replace(over, flows=(*seen.flows, *streams.flows)))
 
     def _fail(self, workload: _Workload, error: Exception) -> None:
         """Records the error in the status, because the client that started the traffic has gone."""
@@ -148,14 +150,14 @@ class Traffic:
             if workload.nics is self._process:
                 with suppress(Exception):  # keep the first error
                     text = Failure.of(error).text
-                    self._dismiss(replace(self.status, state="failed", error=text))
+                    self._end_workload(replace(self.status, state="failed", error=text))
 
     def _progress(self, workload: _Workload, message: Progress) -> None:
         with self._changing:
             if workload.nics is self._process:
                 self.status = replace(self.status, progress=message.moment)
 
-    def _dismiss(self, status: TrafficStatus) -> None:
+    def _end_workload(self, status: TrafficStatus) -> None:
         """Ends the workload's processes and sets its status, `failed` if they cannot be ended."""
         self._process = None
         try:
@@ -169,7 +171,7 @@ class Traffic:
 
     def _end_processes(self) -> None:
         if self._tcp_pid is not None:
-            self._supervisor.dismiss(self._tcp_pid)
+            self._supervisor.end_process(self._tcp_pid)
             self._tcp_pid = None
         if self._session.plan.ib0:
             setup = self._session.nic_setup(idle=True)
@@ -177,4 +179,4 @@ class Traffic:
             with needed(self._supervisor, process):
                 self._nics.begin(process, with_traffic=False)
         else:
-            self._nics.dismiss()
+            self._nics.end_present()

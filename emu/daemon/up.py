@@ -19,7 +19,7 @@ from emu.spec.scenario import Spec
 def bring_up(
     spec: Spec,
     slowdown: float,
-    say: Callable[[str], None],
+    on_progress: Callable[[str], None],
     on_up: Callable[[], None] = lambda: None,
 ) -> None:
     """Brings up a lab under the spec's name. Returns when it answers; the lab outlives the caller.
@@ -33,7 +33,7 @@ def bring_up(
         with far:
             _start_owner(far.fileno())
         channel.send(ServeLab(spec.to_json(), slowdown))
-        _follow(channel, say)
+        _follow(channel, on_progress)
         with _no_interrupts():
             channel.send(Up())  # the lab stays when this process ends
             on_up()
@@ -43,11 +43,11 @@ def bring_up(
         channel.close()
 
 
-def _follow(channel: Channel, say: Callable[[str], None]) -> None:
+def _follow(channel: Channel, on_progress: Callable[[str], None]) -> None:
     """Reports progress until the lab is up."""
     while not isinstance(message := channel.receive(), Up):
         if isinstance(message, Progress):
-            say(message.text)
+            on_progress(message.text)
 
 
 @contextmanager

@@ -203,8 +203,8 @@ class _Source:
         worked_out: Mapping[str, Derived],
     ) -> Iterator[Row]:
         """Key, value and origin of all keys below `inside`."""
-        there, value = _as_far_as(dump, inside)
-        for leaf, own in _leaves((section, *there), value):
+        path, value = _as_far_as(dump, inside)
+        for leaf, own in _leaves((section, *path), value):
             own_keys = tuple(map(str, leaf[1:]))
             if own_keys[0] in _LAYERS_THEMSELVES:
                 continue
@@ -279,8 +279,8 @@ def _of_ports(switch: str, ports: Mapping[str, Sequence[Row]]) -> Iterator[tuple
         yield from ((owner, row) for owner in ([switch] if len(names) == len(ports) else names))
 
 
-def _grouped(rows: Mapping[str, Sequence[Row]], everybody: str) -> Iterator[Value]:
-    """The values in the order of the keys, with equal rows of several owners joined. `everybody`:
+def _grouped(rows: Mapping[str, Sequence[Row]], all_owners: str) -> Iterator[Value]:
+    """The values in the order of the keys, with equal rows of several owners joined. `all_owners`:
     the word for all owners together; empty: their names."""
     owners: dict[Row, list[str]] = {}
     for owner, own in rows.items():
@@ -290,8 +290,8 @@ def _grouped(rows: Mapping[str, Sequence[Row]], everybody: str) -> Iterator[Valu
     for row in sorted(owners, key=lambda row: order[row[0]]):
         names = owners[row]
         key, value, origin = row
-        is_all = everybody and len(names) == len(rows)
-        yield Value(key, everybody if is_all else _listed(names), value, origin)
+        is_all = all_owners and len(names) == len(rows)
+        yield Value(key, all_owners if is_all else _listed(names), value, origin)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -144,4 +144,4 @@ class BuiltLab:
         run(["tc", "-batch", "-"], stdin=lines)
 
     def _adopt_shell(self, node: str, pid: int) -> None:
-        self._supervisor.adopt(f"the shell of {node}", pid)
+        self._supervisor.watch_child(f"the shell of {node}", pid)

@@ -23,7 +23,7 @@ from emu.lab.namespace import PRIVATE
 from emu.lab.session import JobResult, run_session
 from emu.lab.shell import run_shell
 from emu.lab.supervisor import Supervisor
-from emu.resources import lacking
+from emu.resources import exhausted_resource
 from emu.streams import guard_streams
 
 Handler = Callable[[Any, Supervisor], JobResult]
@@ -46,7 +46,7 @@ def main(handlers: Mapping[type[Job[Any]], Handler]) -> None:
     except KeyboardInterrupt:
         os._exit(ExitCode.INTERRUPTED)
     except Exception as error:
-        if not isinstance(error, EmuError) and not lacking(error):
+        if not isinstance(error, EmuError) and not exhausted_resource(error):
             traceback.print_exc()
         owner.send(Failure.of(error))
         os._exit(ExitCode.FAILED)

@@ -33,11 +33,11 @@ class LevelsInUse:
         if levels not in self._in_use:
             self._in_use.append(levels)
 
-    def note(self, judge: Callable[[Sequence[PathSLs]], KeptLevels | None]) -> None:
+    def update_note(self, kept_levels: Callable[[Sequence[PathSLs]], KeptLevels | None]) -> None:
         """Replaces the note by the verdict on the levels in use after a sweep."""
         self._remove_note()
         in_use = [levels for levels in self._in_use if levels]
-        kept = judge(in_use) if in_use else None
+        kept = kept_levels(in_use) if in_use else None
         if kept and kept.note not in self._notes:
             self._notes.append(kept.note)
             self._replaceable = "" if kept.credit_loop else kept.note

@@ -23,12 +23,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from emu.daemon.messages import Sweep
 from emu.engines import ENGINES_WITH_LEVELS
 from emu.errors import FabricError
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.queries import PortSnapshot
-from emu.lab.ipc.routing import Converging, LinksChanged, Tables
+from emu.lab.ipc.routing import Converging, LinksChanged, Sweep, Tables
 from emu.lab.level_query import LevelQuery, State
 from emu.lab.levels_in_use import LevelsInUse
 from emu.lab.link_history import LinkHistory
@@ -61,8 +60,8 @@ class LiveSubnet:
         hosts = manager_hosts(spec, topology)
         fabric = ManagedFabric(topology, policy_of(spec), PRIVATE / "subnet", hosts=hosts)
         self._managed = fabric.__enter__()  # ends with the lab
-        supervisor.adopt("ibsim", self._managed.simulator.pid)
-        self._pairs = sorted(pairs_of(spec, everybody=all_hosts))
+        supervisor.watch_child("ibsim", self._managed.simulator.pid)
+        self._pairs = sorted(pairs_of(spec, all_pairs=all_hosts))
         self.now = approved(spec, topology, self._managed.subnet(self._pairs), self._pairs)
         """The outcome of the latest sweep."""
         self._first_engine = self.now.engine
@@ -213,11 +212,11 @@ class LiveSubnet:
             )
 
     def _use_levels(self, levels: PathSLs) -> None:
-        """Uses these levels from now on, and judges them together with those in use."""
+        """Uses these levels from now on, and adds a note about them together with those in use."""
         self.now = replace(self.now, levels=levels)
-        self._in_use.note(self._judge)
+        self._in_use.update_note(self._kept_levels)
 
-    def _judge(self, in_use: Sequence[PathSLs]) -> KeptLevels | None:
+    def _kept_levels(self, in_use: Sequence[PathSLs]) -> KeptLevels | None:
         left = self._managed.paths_left(self._pairs)
         return kept_levels(self._spec, self._topology, in_use, self.now, left)
 

@@ -1,6 +1,6 @@
 """Runs Mininet's own command in a lab: the job `mn`, and the names that `emu/mn.py` gives it.
 
-    mn ─▶ emu/mn.py ─▶ emu mn ─▶ a lab, pid 1: mn once more ─▶ emu/mn.py ─▶ customs()
+    mn ─▶ emu/mn.py ─▶ emu mn ─▶ a lab, pid 1: mn once more ─▶ emu/mn.py ─▶ custom_names()
                                                  │
                                                  ▼  net = Mininet(topo, link=...)
                                            spec of that topology ─▶ shim, Open vSwitch
@@ -86,7 +86,7 @@ def load_command(command: Path) -> Any:
     return module
 
 
-def customs() -> Json:
+def custom_names() -> Json:
     """The names that the custom file defines; Mininet's command uses them in place of its own."""
     (lab,) = _lab
     return {

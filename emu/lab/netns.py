@@ -22,19 +22,19 @@ def entered(pid: int) -> Iterator[None]:
 
     Moves only the calling thread. Sockets opened in the body stay in that namespace.
     """
-    with _namespace(str(pid)).open() as there, inside(there.fileno()):
+    with _namespace(str(pid)).open() as file, inside(file.fileno()):
         yield
 
 
 @contextmanager
 def inside(namespace: int) -> Iterator[None]:
     """Runs the body in the network namespace behind an open file."""
-    with _namespace("thread-self").open() as home:
+    with _namespace("thread-self").open() as own:
         checked(LIBC.setns(namespace, _CLONE_NEWNET))
         try:
             yield
         finally:
-            checked(LIBC.setns(home.fileno(), _CLONE_NEWNET))
+            checked(LIBC.setns(own.fileno(), _CLONE_NEWNET))
 
 
 @contextmanager

@@ -12,16 +12,16 @@ from emu.measure.observation import Observation
 
 def send_observation(channel: Channel, observation: Observation, answer: Message) -> None:
     """Sends a process's last answer, and with it the observation as an open file."""
-    handed = os.memfd_create("observation")
-    with os.fdopen(handed, "wb", closefd=False) as file:
+    fd = os.memfd_create("observation")
+    with os.fdopen(fd, "wb", closefd=False) as file:
         pickle.dump(observation, file)
-    channel.send(answer, [handed])
-    os.close(handed)
+    channel.send(answer, [fd])
+    os.close(fd)
 
 
-def read_observation(handed: int) -> Observation:
+def read_observation(fd: int) -> Observation:
     """The observation that `send_observation` wrote. Closes the file."""
-    with os.fdopen(handed, "rb") as file:
+    with os.fdopen(fd, "rb") as file:
         file.seek(0)
         observation = pickle.load(file)
     assert isinstance(observation, Observation)

@@ -127,5 +127,5 @@ def _start_daemon(
     """
     run([*within, name, *_QUIET, "--detach", "--no-chdir", "--pidfile", *arguments])
     pid = int((FOLDER / f"{name}.pid").read_text())
-    supervisor.adopt(name, pid)
+    supervisor.watch_child(name, pid)
     return pid

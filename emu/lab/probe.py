@@ -14,9 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from emu.daemon import emulated_time
 from emu.errors import HostError
-from emu.lab import tun
+from emu.lab import emulated_time, tun
 from emu.lab.command import PACKAGES, environment, is_installed
 from emu.lab.marker.red import Red
 from emu.lab.namespace import namespaces_remedy, unshare_command
@@ -30,7 +29,7 @@ class Probe:
 
     name: str
     needed_for: str
-    try_it: Callable[[], str]
+    find_missing: Callable[[], str]
     """Returns what is missing; empty if nothing is."""
     instead: str = ""
     """The substitute that a lab uses without it. Empty: it is required."""
@@ -38,7 +37,7 @@ class Probe:
     """The command that installs or enables it, or a function that returns the command for this
     machine."""
 
-    def remedy_here(self) -> str:
+    def user_remedy(self) -> str:
         """The remedy for the present user."""
         return remedy_for_me(self.remedy if isinstance(self.remedy, str) else self.remedy())
 
@@ -65,11 +64,11 @@ def install(*packages: str) -> str:
 
 
 def _programs(*programs: str) -> Callable[[], str]:
-    def try_it() -> str:
+    def find_missing() -> str:
         absent = [program for program in programs if not is_installed(program)]
         return f"{', '.join(absent)} not installed" if absent else ""
 
-    return try_it
+    return find_missing
 
 
 def _packaged(name: str, needed_for: str, *programs: str, instead: str = "") -> Probe:
@@ -78,23 +77,23 @@ def _packaged(name: str, needed_for: str, *programs: str, instead: str = "") -> 
 
 
 def _module(name: str) -> Callable[[], str]:
-    def try_it() -> str:
+    def find_missing() -> str:
         try:
             importlib.import_module(name)
         except ImportError as error:
             return str(error)
         return ""
 
-    return try_it
+    return find_missing
 
 
 def _in_scratch(*command: str) -> Callable[[], str]:
     """A probe that runs a command in namespaces like a lab's."""
 
-    def try_it() -> str:
+    def find_missing() -> str:
         return _scratch(command)
 
-    return try_it
+    return find_missing
 
 
 def _scratch(command: Sequence[str]) -> str:
@@ -135,15 +134,15 @@ def _ebpf_remedy() -> str:
     """The remedy for the marker: tools that are missing, and the right to load eBPF."""
     tools = [] if is_installed("clang") else ["clang"]
     tools += [] if Path("/usr/include/bpf/bpf_helpers.h").exists() else ["libbpf-dev"]
-    ways = [install(*tools)] if tools else []
+    remedies = [install(*tools)] if tools else []
     if not is_root():
-        ways.append(
+        remedies.append(
             "run the lab as root (`sudo emu ...`), only root may load eBPF; this is optional, "
             "because without eBPF the shim marks the same packets"
         )
     elif not tools:
-        ways.append("if this is a container, start it with --privileged")
-    return "; then ".join(ways)
+        remedies.append("if this is a container, start it with --privileged")
+    return "; then ".join(remedies)
 
 
 PROBES = (
@@ -232,9 +231,9 @@ PROBES = (
 
 def run_probe(probe: Probe) -> ProbeResult:
     """Runs one probe."""
-    missing = probe.try_it()
+    missing = probe.find_missing()
     return ProbeResult(
-        probe.name, probe.needed_for, not missing, missing, probe.instead, probe.remedy_here()
+        probe.name, probe.needed_for, not missing, missing, probe.instead, probe.user_remedy()
     )
 
 
@@ -246,5 +245,5 @@ def run_probes() -> list[ProbeResult]:
 def require(*names: str) -> None:
     """Raises HostError with a remedy if one of these is missing."""
     for probe in PROBES:
-        if probe.name in names and (missing := probe.try_it()):
-            raise HostError(f"{probe.name}: {missing}", remedy=probe.remedy_here())
+        if probe.name in names and (missing := probe.find_missing()):
+            raise HostError(f"{probe.name}: {missing}", remedy=probe.user_remedy())

@@ -15,8 +15,8 @@ from typing import NoReturn
 from emu.bindings.af_packet_driver import AfPacketDriver, Outcome, packet_socket
 from emu.bindings.fabric import Fabric, NodeSubset
 from emu.bindings.host_nics import HostNics
-from emu.daemon.faults import change_faults
 from emu.lab import ib0, tun
+from emu.lab.fault_changes import change_faults
 from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.messages import Done, Ready, Start, Stop
 from emu.lab.ipc.poller import Poller

@@ -15,7 +15,6 @@ from mininet.cli import CLI
 from mininet.log import output
 from mininet.node import Node
 
-from emu.daemon.tap_client import capture_from_prompt
 from emu.errors import EmuError
 from emu.lab import show
 from emu.lab.ipc.jobs import OpenShell
@@ -28,6 +27,7 @@ from emu.lab.net import FabricNet
 from emu.lab.nic_process import waits_on
 from emu.lab.session import JobResult, Session, open_session, start
 from emu.lab.supervisor import Supervisor
+from emu.lab.tap_frames import capture_from_prompt
 from emu.output_dir import new_file
 from emu.spec.diagnostic import unknown_name
 from emu.spec.scenario import Spec, spec_from_json

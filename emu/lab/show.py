@@ -70,10 +70,10 @@ def _is_global(counters: Mapping[str, int]) -> bool:
 
 
 def _pause(
-    port: str, priority: object, whom: str, counters: Mapping[str, int], paused: bool
+    port: str, priority: object, prefix: str, counters: Mapping[str, int], paused: bool
 ) -> Row:
     counts = (
-        counters.get(f"{way}_{whom}_{what}", 0)
+        counters.get(f"{way}_{prefix}_{what}", 0)
         for what in ("pause", "pause_duration")
         for way in ("rx", "tx")
     )

@@ -2,8 +2,8 @@
 
 Rules:
 
-- No process of a lab ends before the lab, unless it is dismissed. A process that ends by itself
-  has died.
+- No process of a lab ends before the lab, unless the lab ends it (`end_process`). A process that
+  ends by itself has died.
 - The lab ends with the exit of its first process. The kernel then ends all other processes and
   removes the namespaces; no clean-up is needed.
 - The lab also ends when its owner (the `emu` process) closes the channel.
@@ -22,34 +22,34 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from emu.errors import ExitCode
+from emu.lab.end_processes import end_processes
 from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.messages import Failure, Progress, Up
-from emu.lab.teardown import end_processes
 
 
 class Supervisor:
     """The processes of one lab."""
 
-    def __init__(self, owner: Channel, handed: Sequence[int] = ()) -> None:
-        """`handed`: open files from the owner, for the lab's job."""
-        self.handed = handed
+    def __init__(self, owner: Channel, inherited_fds: Sequence[int] = ()) -> None:
+        """`inherited_fds`: open files from the owner, for the lab's job."""
+        self.inherited_fds = inherited_fds
         self._owner = owner
         self._selector = selectors.EpollSelector()
         self._selector.register(owner, selectors.EVENT_READ)
         self._channels: dict[int, Channel] = {}  # kept open: a process ends when its channel closes
         self._ends: dict[int, int] = {}  # pid -> pidfd, readable when the process ends
         self._ending = False
-        self.farewells: list[Callable[[str], None]] = []
+        self.on_death: list[Callable[[str], None]] = []
         """Called with the reason when a process has died, before the lab ends."""
         self._watcher = threading.Thread(target=self._watch, name="supervisor", daemon=True)
         self._watcher.start()
 
-    def adopt(self, name: str, pid: int) -> None:
+    def watch_child(self, name: str, pid: int) -> None:
         """Watches a child process that this object did not start."""
         self._ends[pid] = os.pidfd_open(pid)
         self._selector.register(self._ends[pid], selectors.EVENT_READ, name)
 
-    def dismiss(self, pid: int) -> None:
+    def end_process(self, pid: int) -> None:
         """Ends a process whose work is done. The thread that reads its channel must close it."""
         self._selector.unregister(self._ends[pid])
         end_processes([pid])
@@ -61,7 +61,7 @@ class Supervisor:
     def discard(self, channel: Channel) -> None:
         """Ends a process that is not needed after all, and closes its channel."""
         (pid,) = (pid for pid, own in list(self._channels.items()) if own is channel)
-        self.dismiss(pid)
+        self.end_process(pid)
         channel.close()
 
     @contextmanager
@@ -89,7 +89,7 @@ class Supervisor:
                 pass_fds=[far.fileno()],
                 start_new_session=True,  # Ctrl-C must not interrupt it
             )
-        self.adopt(name, process.pid)
+        self.watch_child(name, process.pid)
         self._channels[process.pid] = channel
         return channel
 
@@ -111,7 +111,7 @@ class Supervisor:
         end_processes(list(self._ends))
 
     def _watch(self) -> None:
-        while not (events := self._selector.select()):  # a process was dismissed meanwhile
+        while not (events := self._selector.select()):  # meanwhile `end_process` removed one
             pass
         key, _ = events[0]
         if self._ending:
@@ -122,7 +122,7 @@ class Supervisor:
         reason = f"{key.data} {_how_it_ended(key.fileobj)}"
         with suppress(EOFError):
             self._owner.send(Failure("fabric", reason))
-        for report in self.farewells:
+        for report in self.on_death:
             report(reason)
         os._exit(ExitCode.FAILED)
 

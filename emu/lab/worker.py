@@ -17,7 +17,7 @@ from collections.abc import Callable
 from emu.errors import EmuError, ExitCode
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.messages import Failure
-from emu.resources import lacking
+from emu.resources import exhausted_resource
 
 
 def serve(job: Callable[[Channel], None]) -> None:
@@ -36,6 +36,6 @@ def _do(job: Callable[[Channel], None], channel: Channel) -> None:
     except EOFError:
         raise
     except Exception as error:
-        if not isinstance(error, EmuError) and not lacking(error):
+        if not isinstance(error, EmuError) and not exhausted_resource(error):
             traceback.print_exc()
         channel.send(Failure.of(error))

@@ -127,7 +127,7 @@ def alone_ns(spec: Spec, topology: Topology) -> Column:
 
     UNKNOWN for those that are no messages of a background load, or do not cross the fabric.
     """
-    graph, ways = spec.workload(), Paths(topology, fabric_of(spec, topology))
+    graph, paths = spec.workload(), Paths(topology, fabric_of(spec, topology))
     drawn = {entry.name for entry in spec.traffic if isinstance(entry, Background)}
     crosses = [
         flow.traffic in drawn and not spec.in_one_server(flow.src, flow.dst) for flow in graph.flows
@@ -136,15 +136,15 @@ def alone_ns(spec: Spec, topology: Topology) -> Column:
     own = np.flatnonzero(np.array(crosses, bool)[flow_of])
     alone = np.full(len(graph.begins), UNKNOWN)
     alone[own] = [
-        _message_alone_ns(ways, graph.flows[number], size)
+        _message_alone_ns(paths, graph.flows[number], size)
         for number, size in zip(flow_of[own].tolist(), graph.carries[own].tolist(), strict=True)
     ]
     return alone
 
 
-def _message_alone_ns(ways: Paths, flow: Flow, size_bytes: int) -> int:
+def _message_alone_ns(paths: Paths, flow: Flow, size_bytes: int) -> int:
     """A READ sends its request first, a packet as long as an empty WRITE."""
     batches = [Batch(flow.bytes_from, flow.bytes_to, flow.verb, size_bytes)]
     if flow.verb.fetches:
         batches.append(Batch(flow.src, flow.dst, Verb.WRITE, 0))
-    return sum(map(ways.alone_ns, batches))
+    return sum(map(paths.alone_ns, batches))

@@ -49,7 +49,7 @@ def percentile(histogram: Histogram, share: float) -> int:
 
 def fidelity_of(
     observations: Sequence[Observation],
-    noted: Timeline,
+    timeline: Timeline,
     *,
     slowdown: float,
     budget_ns: int,
@@ -57,10 +57,10 @@ def fidelity_of(
     transit_lost: int,
     dropped_by_faults: int = 0,
 ) -> Fidelity:
-    """`noted`: the timeline of all observations together. `budget_ns`: one MTU's serialisation on
-    the fastest link. `headroom_ns`: the longest time in which any port's headroom fills at its
-    link's rate. Both are emulated times. `transit_lost`: packets that Open vSwitch lost or had no
-    room for. `dropped_by_faults`: lossless packets that faults of the spec dropped."""
+    """`timeline`: of all observations together. `budget_ns`: one MTU's serialisation on the fastest
+    link. `headroom_ns`: the longest time in which any port's headroom fills at its link's rate.
+    Both are emulated times. `transit_lost`: packets that Open vSwitch lost or had no room for.
+    `dropped_by_faults`: lossless packets that faults of the spec dropped."""
     timings = [seen.timing for seen in observations if seen.timing is not None]
     late = [histogram for timing in timings for histogram in timing.late]
     kept = [timing.plane_kept for timing in timings]
@@ -69,7 +69,7 @@ def fidelity_of(
     reasons = [
         *_late(p99, budget_ns, slowdown),
         *_lost(timings, transit_lost),
-        *_dropped(noted, dropped_by_faults, budget_ns, headroom_ns, slowdown),
+        *_dropped(timeline, dropped_by_faults, budget_ns, headroom_ns, slowdown),
         *_exhausted(observations),
     ]
     return Fidelity(
@@ -121,21 +121,21 @@ def _lost(timings: Iterable[Timing], transit_lost: int) -> list[str]:
 
 
 def _dropped(
-    noted: Timeline, by_faults: int, budget_ns: int, headroom_ns: int, slowdown: float
+    timeline: Timeline, by_faults: int, budget_ns: int, headroom_ns: int, slowdown: float
 ) -> list[str]:
     """Whether lossless drops happened in undisturbed times, too. A late frame arrives later by its
     lateness, and the frames behind it follow within the same time, even during a pause. They then
     occupy the headroom.
     """
-    late_ns = np.rint(noted.late_ns / slowdown)
+    late_ns = np.rint(timeline.late_ns / slowdown)
     disturbed = np.zeros(len(late_ns), np.bool_)
     for interval in np.flatnonzero(late_ns > budget_ns):
-        lasts_ns = 2 * noted.late_ns[interval] + headroom_ns * slowdown
-        disturbed[interval : interval + 2 + int(lasts_ns) // noted.interval_ns] = True
-    if noted.dropped.sum() <= by_faults or noted.dropped[~disturbed].any():
+        lasts_ns = 2 * timeline.late_ns[interval] + headroom_ns * slowdown
+        disturbed[interval : interval + 2 + int(lasts_ns) // timeline.interval_ns] = True
+    if timeline.dropped.sum() <= by_faults or timeline.dropped[~disturbed].any():
         return []
     return [
-        f"{noted.dropped.sum()} lossless packets were dropped, each of them soon after a frame "
+        f"{timeline.dropped.sum()} lossless packets were dropped, each of them soon after a frame "
         f"was more than {budget_ns} ns late; try a larger slowdown"
     ]
 

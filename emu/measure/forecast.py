@@ -108,17 +108,17 @@ def _longest_chains(following: tuple[Column, Column], waiting: Column, lasts: Co
     first, ids = following
     waits = np.bincount(waiting, minlength=len(lasts))
     chain = np.zeros(len(lasts), np.int64)
-    wave = np.flatnonzero(waits == 0)
-    while len(wave):
-        counts = first[wave + 1] - first[wave]
-        edges = np.repeat(first[wave] - np.cumsum(counts) + counts, counts) + np.arange(
+    ready = np.flatnonzero(waits == 0)
+    while len(ready):
+        counts = first[ready + 1] - first[ready]
+        edges = np.repeat(first[ready] - np.cumsum(counts) + counts, counts) + np.arange(
             counts.sum()
         )
         after = ids[edges]
-        np.maximum.at(chain, after, np.repeat(chain[wave] + lasts[wave], counts))
+        np.maximum.at(chain, after, np.repeat(chain[ready] + lasts[ready], counts))
         np.subtract.at(waits, after, 1)
         after = np.unique(after)
-        wave = after[waits[after] == 0]
+        ready = after[waits[after] == 0]
     return chain
 
 

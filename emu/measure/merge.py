@@ -68,7 +68,7 @@ def merge_observations(
     name_ports = PORT_COUNTERS[spec.fabric_kind.framing]
     edge = {topology.port_name[topology.ports[host][0]]: host for host in topology.host}
     at_hosts = _host_ports(spec, topology, raw.only(edge))
-    noted = together([seen.timing.timeline for seen in observations if seen.timing])
+    timeline = together([seen.timing.timeline for seen in observations if seen.timing])
     missed = sum(seen.captures_missed for seen in observations)
     missed_note = [f"{missed} frames are missing from the captures: they came too fast"]
     return Recording(
@@ -98,10 +98,10 @@ def merge_observations(
             "drops_fault": sum(fault.packets_dropped for fault in faults),
             "deadlocks": sum(len(seen.deadlocks) for seen in observations),
         },
-        series=_series(observations, [flow.name for flow in flows], noted, slowdown),
+        series=_series(observations, [flow.name for flow in flows], timeline, slowdown),
         fidelity=fidelity_of(
             observations,
-            noted,
+            timeline,
             slowdown=slowdown,
             budget_ns=0 if clock.is_exact else mtu_time_ns(spec, topology),
             headroom_ns=0 if clock.is_exact else headroom_time_ns(spec, topology),
@@ -110,7 +110,7 @@ def merge_observations(
         ),
         wall_seconds=wall_seconds,
         cpu_seconds=cpu.last,
-        machine=NO_MACHINE if clock.is_exact else _machine(noted, cpu, slowdown),
+        machine=NO_MACHINE if clock.is_exact else _machine(timeline, cpu, slowdown),
         faults=faults,
         captures=dict(captures),
         notes=(
@@ -214,14 +214,14 @@ def _lossless(spec: Spec, port: Port) -> list[bool]:
 
 
 def _series(
-    observations: Sequence[Observation], flows: Sequence[str], noted: Timeline, slowdown: float
+    observations: Sequence[Observation], flows: Sequence[str], timeline: Timeline, slowdown: float
 ) -> Series:
     """All samples on the time grid of the first; what only grows is interpolated onto it.
 
     How late frames were is of all processes together, in emulated time.
     """
     views = [seen.samples for seen in observations]
-    worst = np.trim_zeros(noted.late_ns, "b")
+    worst = np.trim_zeros(timeline.late_ns, "b")
     timings = [seen.timing for seen in observations if seen.timing]
     grid = views[0].time_ns
     with_flows = next((view for view in views if view.flow_bytes.shape[1]), views[0])
@@ -240,21 +240,21 @@ def _series(
         credit_wait_ns=joined("credit_wait_ns"),
         flows=tuple(flows),
         flow_bytes=_onto(grid, with_flows.time_ns, with_flows.flow_bytes),
-        late_time_ns=_ends(len(worst), noted, slowdown),
+        late_time_ns=_ends(len(worst), timeline, slowdown),
         late_ns=_emulated(worst, slowdown),
         **_late_histogram([own for timing in timings for own in timing.late], slowdown),
     )
 
 
-def _machine(noted: Timeline, cpu: CpuSamples, slowdown: float) -> MachineSeries:
+def _machine(timeline: Timeline, cpu: CpuSamples, slowdown: float) -> MachineSeries:
     """What else there is over time, of all processes together."""
-    happened = noted.late_ns + noted.kept_ns + noted.lost.sum(axis=1)
+    happened = timeline.late_ns + timeline.kept_ns + timeline.lost.sum(axis=1)
     intervals = len(np.trim_zeros(happened, "b"))
     return MachineSeries(
-        ledger_time_ns=_ends(intervals, noted, slowdown),
-        kept_ns=_emulated(noted.kept_ns[:intervals], slowdown),
+        ledger_time_ns=_ends(intervals, timeline, slowdown),
+        kept_ns=_emulated(timeline.kept_ns[:intervals], slowdown),
         losses=LOSSES,
-        lost_frames=noted.lost[:intervals],
+        lost_frames=timeline.lost[:intervals],
         cpu_time_ns=_emulated(np.array(cpu.time_ns, np.int64), slowdown),
         cpu_users=tuple(cpu.seconds),
         cpu_ns=np.rint(1e9 * np.array([*cpu.seconds.values()]).T).astype(np.int64),

@@ -24,7 +24,7 @@ class Timeline:
     """What happened in each interval of wall-clock time since the start; k: as in LOSSES."""
 
     interval_ns: int
-    """0: nothing was noted."""
+    """0: nothing was recorded."""
     late_ns: NDArray[np.int64]
     """(1024,): the most that a frame was."""
     kept_ns: NDArray[np.int64]
@@ -36,7 +36,7 @@ class Timeline:
 
 
 _NONE = np.zeros(0, np.int64)
-NOTHING_NOTED = Timeline(0, _NONE, _NONE, np.zeros((0, len(LOSSES)), np.int64), _NONE)
+EMPTY_TIMELINE = Timeline(0, _NONE, _NONE, np.zeros((0, len(LOSSES)), np.int64), _NONE)
 
 
 def together(timelines: Sequence[Timeline]) -> Timeline:
@@ -44,7 +44,7 @@ def together(timelines: Sequence[Timeline]) -> Timeline:
     interval_ns = max((timeline.interval_ns for timeline in timelines), default=0)
     alike = [_coarsened(own, interval_ns) for own in timelines if own.interval_ns]
     if not alike:
-        return NOTHING_NOTED
+        return EMPTY_TIMELINE
     return Timeline(
         interval_ns,
         late_ns=np.max([own.late_ns for own in alike], axis=0),

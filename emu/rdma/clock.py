@@ -3,10 +3,10 @@
     virtual    time passes only while the program awaits something: the fabric then
                runs in this process, up to the next completion
     real       the NICs run in a thread of their own, whatever the program does
-               (`emu.rdma.live`)
+               (`emu.rdma.real_clock`)
 
 On both clocks, calls from Python take effect between two packets. A task that waits for a
-completion looks again after every completion in the fabric.
+completion polls again after every completion in the fabric.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class Clock(ABC):
     def close(self) -> None:
         """Stops the clock, and waits for its thread if it has one."""
 
-    async def until(self, look: Callable[[], T | None], deadline_ns: float) -> T | None:
-        """The result of `look`, which is called again after every completion; None after the
+    async def until(self, poll: Callable[[], T | None], deadline_ns: float) -> T | None:
+        """The result of `poll`, which is called again after every completion; None after the
         deadline."""
         while True:
             with self.frozen():
-                found, now_ns = look(), self.now_ns
+                found, now_ns = poll(), self.now_ns
             if found is not None or now_ns >= deadline_ns:
                 return found
             future = asyncio.get_running_loop().create_future()

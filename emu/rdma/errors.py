@@ -18,7 +18,7 @@ _LENGTHS = {
 
 def refuse_send(
     code: int,
-    who: str,
+    subject: str,
     state: QPState,
     qp_type: QPType,
     rooms: tuple[int, int, int],
@@ -47,10 +47,10 @@ def refuse_send(
         why = "datagrams, and they alone, are sent with an ah"
     else:
         why = f"{qp_type.name} has no {wr.opcode.name}"
-    raise LocalProtocolError(f"{who}: {why}")
+    raise LocalProtocolError(f"{subject}: {why}")
 
 
-def refuse_receive(code: int, who: str, room: int, wr: RecvWR) -> None:
+def refuse_receive(code: int, subject: str, room: int, wr: RecvWR) -> None:
     """Raises LocalProtocolError unless the code says that the receive was posted."""
     if code == 0:
         return
@@ -60,7 +60,7 @@ def refuse_receive(code: int, who: str, room: int, wr: RecvWR) -> None:
         why = f"{_not_registered(wr)}, with LOCAL_WRITE"
     else:
         why = "it takes no receives in RESET, nor beside a shared queue; begin with to_init"
-    raise LocalProtocolError(f"{who}: {why}")
+    raise LocalProtocolError(f"{subject}: {why}")
 
 
 def _full(room: int) -> str:

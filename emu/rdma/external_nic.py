@@ -24,7 +24,7 @@ from emu.errors import UsageError
 from emu.lab.net_reading import Interface, addresses, interfaces, neighbour_mac
 from emu.lab.udp_port_guard import hold_udp_port
 from emu.rdma.context import Context
-from emu.rdma.live import LiveClock, Wires
+from emu.rdma.real_clock import HostSockets, RealClock
 from emu.spec.host import HostDefaults
 from emu.spec.scenario import Spec
 from emu.spec.topology import Kind
@@ -58,7 +58,7 @@ def nic_on(interface: str, far: str, *, slowdown: float) -> Iterator[Context]:
         after_fabric = stack.enter_context(ExitStack())
         fabric = stack.enter_context(Fabric(spec, topology, NodeSubset.HOSTS, subnet=None))
         wire = packet_socket(interface), own.kernel.index
-        clock = LiveClock(fabric, slowdown, Wires({_HOST: wire}, None))
+        clock = RealClock(fabric, slowdown, HostSockets({_HOST: wire}, None))
         context = Context(clock, topology.hosts[0], None, leads_outside=True)
         after_fabric.callback(context.close)
         fabric.connect()

@@ -107,7 +107,7 @@ class Lab:
         return starters[clock]
 
     def _on_virtual_clock(self, stack: ExitStack) -> Clock:
-        subnet = swept(self.spec, self.spec.topology.build(), everybody=True)
+        subnet = swept(self.spec, self.spec.topology.build(), all_pairs=True)
         fabric = self._fabric(stack, NodeSubset.ALL, subnet)
         fabric.capture(captured_ports(self.spec, fabric.topology))
         capture = stack.enter_context(capture_file(fabric))
@@ -118,12 +118,12 @@ class Lab:
         return clock
 
     def _on_real_clock(self, stack: ExitStack) -> Clock:
-        from emu.rdma.live import LiveClock, live_lab  # Mininet is needed only for a live lab
+        from emu.rdma.real_clock import RealClock, lab_in_namespaces  # needs Mininet
 
-        self.spec, slowdown, wires = stack.enter_context(live_lab(self.spec))
-        fabric = self._fabric(stack, NodeSubset.HOSTS, wires.subnet)
-        clock = LiveClock(fabric, slowdown, wires)
-        self._add_hosts(clock, wires.subnet, wires.levels)
+        self.spec, slowdown, sockets = stack.enter_context(lab_in_namespaces(self.spec))
+        fabric = self._fabric(stack, NodeSubset.HOSTS, sockets.subnet)
+        clock = RealClock(fabric, slowdown, sockets)
+        self._add_hosts(clock, sockets.subnet, sockets.levels)
         stack.callback(clock.close)
         clock.start()
         return clock

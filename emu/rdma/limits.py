@@ -50,13 +50,13 @@ LIMITS: Mapping[str, Collection[int]] = {
 
 
 def refuse_numbers(
-    who: str, values: Mapping[str, Any], limits: Mapping[str, Collection[int]] = LIMITS
+    subject: str, values: Mapping[str, Any], limits: Mapping[str, Collection[int]] = LIMITS
 ) -> None:
     """Raises LocalProtocolError for the first number that is not within its limits."""
     for name, value in values.items():
         allowed = limits[name]
         if not isinstance(value, int | np.integer) or int(value) not in allowed:
-            raise LocalProtocolError(f"{who}: {name}={value!r} is not {_in_words(allowed)}")
+            raise LocalProtocolError(f"{subject}: {name}={value!r} is not {_in_words(allowed)}")
 
 
 def _in_words(allowed: Collection[int]) -> str:
@@ -65,8 +65,8 @@ def _in_words(allowed: Collection[int]) -> str:
     return f"one of {', '.join(map(str, allowed))}"
 
 
-def refuse_stranger(who: str, name: str, value: object, kind: type[Enum]) -> None:
+def refuse_non_member(subject: str, name: str, value: object, kind: type[Enum]) -> None:
     """Raises LocalProtocolError unless the value is a member of the enumeration."""
     if not isinstance(value, kind):
         members = ", ".join(member.name for member in kind)
-        raise LocalProtocolError(f"{who}: {name}={value!r} is no {kind.__name__}: {members}")
+        raise LocalProtocolError(f"{subject}: {name}={value!r} is no {kind.__name__}: {members}")

@@ -1,4 +1,4 @@
-"""The ping-pong of libibverbs' examples, which lets an emulated NIC play with `ibv_rc_pingpong`.
+"""The ping-pong of libibverbs' examples: an emulated NIC exchanges messages with `ibv_rc_pingpong`.
 
 Over TCP, both ends exchange how to connect, the client first. Each sends one line of 52 bytes that
 ends with NUL. The client then confirms that it is connected:
@@ -73,7 +73,7 @@ class End(QPEnd):
         return cls(qpn, psn, int(address))
 
 
-def dial(server: str | None, port: int) -> socket.socket:
+def open_connection(server: str | None, port: int) -> socket.socket:
     """A TCP connection to the server; with None, from the first client that connects."""
     if server is not None:
         return socket.create_connection((server, port))
@@ -81,66 +81,66 @@ def dial(server: str | None, port: int) -> socket.socket:
         return listener.accept()[0]
 
 
-def meet(line: socket.socket, player: Player, *, is_client: bool) -> None:
+def exchange_and_connect(line: socket.socket, ping_pong: PingPong, *, is_client: bool) -> None:
     """Exchanges how to connect, and connects. A server is ready when it answers."""
-    end = player.qp.end
+    end = ping_pong.qp.end
     own = End(end.qp_num, end.psn, end.address).line()
     if is_client:
         line.sendall(own)
-        player.connect(End.parse(_read(line, _LINE_BYTES)))
+        ping_pong.connect(End.parse(_read(line, _LINE_BYTES)))
         line.sendall(_DONE)
     else:
-        player.connect(End.parse(_read(line, _LINE_BYTES)))
+        ping_pong.connect(End.parse(_read(line, _LINE_BYTES)))
         line.sendall(own)
 
 
 def _read(line: socket.socket, size: int) -> bytes:
-    got = b""
-    while len(got) < size:
-        piece = line.recv(size - len(got))
+    received = b""
+    while len(received) < size:
+        piece = line.recv(size - len(received))
         if not piece:
-            raise RemoteProtocolError(f"the other end hung up after {got!r}")
-        got += piece
-    return got
+            raise RemoteProtocolError(f"the other end hung up after {received!r}")
+        received += piece
+    return received
 
 
-class Player:
+class PingPong:
     """This end of a ping-pong."""
 
-    def __init__(self, context: Context, game: PingPongConfig) -> None:
-        """Raises UsageError when the interface cannot carry packets of the game's MTU."""
-        if game.mtu > context.active_mtu:
+    def __init__(self, context: Context, config: PingPongConfig) -> None:
+        """Raises UsageError when the interface cannot carry packets of this MTU."""
+        if config.mtu > context.active_mtu:
             raise UsageError(
                 f"the interface has room for packets of {context.active_mtu} bytes, and these are "
-                f"of {game.mtu}; take a smaller --mtu, or make the interface's larger"
+                f"of {config.mtu}; take a smaller --mtu, or make the interface's larger"
             )
-        self._game = game
+        self._config = config
         pd = context.alloc_pd()
-        self._out, self._in = (np.zeros(game.size, np.uint8) for _ in range(2))
+        self._out, self._in = (np.zeros(config.size, np.uint8) for _ in range(2))
         self._sending = pd.reg_mr(self._out, AccessFlag(0))
         self._receiving = pd.reg_mr(self._in, AccessFlag.LOCAL_WRITE)
         self._sent, self._came = (context.create_cq(2 * _RECEIVES) for _ in range(2))
-        self.qp = pd.create_qp(game.qp_type, self._sent, self._came)
+        self.qp = pd.create_qp(config.qp_type, self._sent, self._came)
 
     def connect(self, other: QPEnd) -> None:
         """Takes the queue pair to RTS. Receives are posted before packets can arrive."""
-        game = self._game
+        config = self._config
         self.qp.to_init()
-        for _ in range(min(_RECEIVES, game.iterations)):
+        for _ in range(min(_RECEIVES, config.iterations)):
             self._post_receive()
         self.qp.to_rtr(
             QPAttr(
                 dest_qp_num=other.qp_num,
                 rq_psn=other.psn,
                 dest_address=other.address,
-                path_mtu=game.mtu,
+                path_mtu=config.mtu,
             )
         )
-        retries = QPAttr(timeout=game.timeout, retry_cnt=7, rnr_retry=7)
-        self.qp.to_rts(retries if game.qp_type is QPType.RC else AS_IT_IS)
+        retries = QPAttr(timeout=config.timeout, retry_cnt=7, rnr_retry=7)
+        self.qp.to_rts(retries if config.qp_type is QPType.RC else AS_IT_IS)
 
-    async def play(self, random: Random | None, *, is_client: bool) -> int:
-        """Plays all turns, and returns how many messages went to the other end and came back.
+    async def run(self, random: Random | None, *, is_client: bool) -> int:
+        """Exchanges all messages, and returns how many went to the other end and came back.
 
         Each message has new `random` bytes. With None, this end sends back what it received, as
         the examples do, and the other end compares. Raises RemoteProtocolError when a byte has
@@ -149,12 +149,12 @@ class Player:
         returned = 0
         if is_client:
             await self._send(random)
-        for turn in range(self._game.iterations):
+        for turn in range(self._config.iterations):
             await self._receive()
             if random is not None and (is_client or turn > 0):
                 self._compare(turn)
                 returned += 1
-            if turn + 1 < self._game.iterations or not is_client:
+            if turn + 1 < self._config.iterations or not is_client:
                 await self._send(random)
         return returned
 
@@ -162,15 +162,15 @@ class Player:
         if random is None:
             self._out[:] = self._in
         else:
-            self._out[:] = np.frombuffer(random.randbytes(self._game.size), np.uint8)
+            self._out[:] = np.frombuffer(random.randbytes(self._config.size), np.uint8)
         self.qp.post_send(SendWR(sge=self._sending.sge()))
         (await self._sent.wait()).succeeded()
 
     async def _receive(self) -> None:
         came = (await self._came.wait()).succeeded()
-        if came.byte_len != self._game.size:
+        if came.byte_len != self._config.size:
             raise RemoteProtocolError(
-                f"{came.byte_len} bytes came where {self._game.size} should; give both ends the "
+                f"{came.byte_len} bytes came where {self._config.size} should; give both ends the "
                 "same --size"
             )
         self._post_receive()
@@ -182,6 +182,6 @@ class Player:
         wrong = np.flatnonzero(self._in != self._out)
         if wrong.size:
             raise RemoteProtocolError(
-                f"turn {turn}: {wrong.size} of {self._game.size} bytes came back changed, the "
+                f"turn {turn}: {wrong.size} of {self._config.size} bytes came back changed, the "
                 f"first at {wrong[0]}"
             )

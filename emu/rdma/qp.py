@@ -13,7 +13,7 @@ from emu.errors import LocalProtocolError
 from emu.rdma.attributes import AS_IT_IS, REMOTE, SETTINGS, TAKEN, QPAttr
 from emu.rdma.completion import CQ
 from emu.rdma.errors import refuse_receive, refuse_send
-from emu.rdma.limits import LIMITS, refuse_numbers, refuse_stranger
+from emu.rdma.limits import LIMITS, refuse_non_member, refuse_numbers
 from emu.rdma.memory import PD
 from emu.rdma.names import QPState, QPType, WROpcode
 from emu.rdma.srq import SRQ
@@ -44,7 +44,7 @@ class QP:
         srq: SRQ | None,
     ) -> None:
         context = self._context = pd.context
-        refuse_stranger(context.name, "qp_type", qp_type, QPType)
+        refuse_non_member(context.name, "qp_type", qp_type, QPType)
         rooms = {
             "max_send_wr": max_send_wr,
             "max_recv_wr": max_recv_wr,
@@ -94,7 +94,7 @@ class QP:
         requests complete with a flush error. RESET discards them, and completions that were not
         polled.
         """
-        refuse_stranger(repr(self), "state", state, QPState)
+        refuse_non_member(repr(self), "state", state, QPState)
         far = attr.dest_address  # its level is looked up before the NICs stop: it can take long
         level = self._context.service_level(far) if isinstance(far, int) else None
         with self._context.clock.frozen():
@@ -130,10 +130,10 @@ class QP:
 
     def _refuse_attributes(self, state: QPState, given: dict[str, int]) -> None:
         taken = TAKEN.get((self.qp_state, state), {}).get(self.qp_type, set())
-        strange = [name for name in given if name not in taken]
-        if strange:
+        not_settable = [name for name in given if name not in taken]
+        if not_settable:
             raise LocalProtocolError(
-                f"{self}: {', '.join(strange)}: not to be set from {self.qp_state.name} to "
+                f"{self}: {', '.join(not_settable)}: not to be set from {self.qp_state.name} to "
                 f"{state.name}, which takes {', '.join(sorted(taken)) or 'no attributes'}"
             )
         outstanding = range(self._context.max_qp_rd_atom + 1)
@@ -208,11 +208,11 @@ class QP:
         refuse_receive(refused, repr(self), self._rooms[1], wr)
 
 
-def _request(wr: SendWR, who: str) -> tuple[Any, Any]:
+def _request(wr: SendWR, subject: str) -> tuple[Any, Any]:
     """The C `struct send_request`, and the bytes that it points to."""
-    refuse_stranger(who, "opcode", wr.opcode, WROpcode)
-    refuse_numbers(who, wr.numbers())
-    inlined = ffi.NULL if wr.inline is None else ffi.from_buffer("uint8_t[]", _inline(wr, who))
+    refuse_non_member(subject, "opcode", wr.opcode, WROpcode)
+    refuse_numbers(subject, wr.numbers())
+    inlined = ffi.NULL if wr.inline is None else ffi.from_buffer("uint8_t[]", _inline(wr, subject))
     request = ffi.new(
         "struct send_request *",
         {
@@ -237,13 +237,15 @@ def _request(wr: SendWR, who: str) -> tuple[Any, Any]:
     return request, inlined
 
 
-def _inline(wr: SendWR, who: str) -> bytes:
+def _inline(wr: SendWR, subject: str) -> bytes:
     if wr.sge != NOTHING:
-        raise LocalProtocolError(f"{who}: a message has its bytes inline or in sge, not in both")
+        raise LocalProtocolError(
+            f"{subject}: a message has its bytes inline or in sge, not in both"
+        )
     if isinstance(wr.inline, np.ndarray) and not wr.inline.dtype.hasobject:
         return wr.inline.tobytes()
     if isinstance(wr.inline, bytes):
         return wr.inline
     raise LocalProtocolError(
-        f"{who}: inline={wr.inline!r} is neither bytes nor a numpy array of numbers"
+        f"{subject}: inline={wr.inline!r} is neither bytes nor a numpy array of numbers"
     )

@@ -23,10 +23,10 @@ class SRQ:
     def post_recv(self, wr: RecvWR) -> None:
         """Raises LocalProtocolError, and has posted nothing, when that may not be."""
         clock, sge = self.pd.context.clock, wr.sge
-        who = f"{self.pd.context.name}'s shared queue"
-        refuse_numbers(who, wr.numbers())
+        subject = f"{self.pd.context.name}'s shared queue"
+        refuse_numbers(subject, wr.numbers())
         with clock.frozen():
             refused = lib.verbs_post_srq_recv(
                 self.core, wr.wr_id, sge.addr, sge.length, sge.lkey, clock.now_ps
             )
-        refuse_receive(refused, who, self.max_wr, wr)
+        refuse_receive(refused, subject, self.max_wr, wr)

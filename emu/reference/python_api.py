@@ -46,29 +46,29 @@ def _lines() -> Iterator[str]:
             yield from _entry(public, getattr(module, public))
 
 
-def _entry(name: str, thing: Any) -> Iterator[str]:
-    if isinstance(thing, type):
-        yield from _class(name, thing)
-    elif callable(thing):
-        yield from ("", f"### {name}", "", f"    {name}{_signature(thing)}", "", _doc(thing))
+def _entry(name: str, obj: Any) -> Iterator[str]:
+    if isinstance(obj, type):
+        yield from _class(name, obj)
+    elif callable(obj):
+        yield from ("", f"### {name}", "", f"    {name}{_signature(obj)}", "", _doc(obj))
 
 
-def _class(name: str, thing: type) -> Iterator[str]:
-    yield from ("", f"### {name}", "", _doc(thing))
-    if issubclass(thing, enum.Enum):
-        yield from ("", ", ".join(f"`{member}`" for member in thing.__members__))
+def _class(name: str, obj: type) -> Iterator[str]:
+    yield from ("", f"### {name}", "", _doc(obj))
+    if issubclass(obj, enum.Enum):
+        yield from ("", ", ".join(f"`{member}`" for member in obj.__members__))
         return
-    attributes = [(f"`{own}`", kind, text) for own, kind, text in _attributes(thing)]
+    attributes = [(f"`{own}`", kind, text) for own, kind, text in _attributes(obj)]
     if attributes:
         yield from table(("attribute", "type", "meaning"), attributes)
-    methods = [(f"`{own}{_signature(call)}`", _doc(call)) for own, call in _methods(thing)]
+    methods = [(f"`{own}{_signature(call)}`", _doc(call)) for own, call in _methods(obj)]
     if methods:
         yield from table(("method", "meaning"), methods)
 
 
-def _attributes(thing: type) -> Iterator[tuple[str, str, str]]:
+def _attributes(obj: type) -> Iterator[tuple[str, str, str]]:
     """Name, type and the text below, of annotated attributes and of properties."""
-    (body,) = ast.parse(dedent(inspect.getsource(thing))).body
+    (body,) = ast.parse(dedent(inspect.getsource(obj))).body
     assert isinstance(body, ast.ClassDef)
     for statement, after in zip(body.body, [*body.body[1:], ast.Pass()], strict=True):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
@@ -85,9 +85,9 @@ def _is_property(function: ast.FunctionDef) -> bool:
     return not function.name.startswith("_") and any("property" in name for name in names)
 
 
-def _methods(thing: type) -> Iterator[tuple[str, Any]]:
+def _methods(obj: type) -> Iterator[tuple[str, Any]]:
     """Its own, not those that it inherits from Python or a library."""
-    for name, method in vars(thing).items():
+    for name, method in vars(obj).items():
         if inspect.isfunction(method) and not name.startswith("_"):
             yield name, method
 
@@ -99,9 +99,9 @@ def _signature(call: Any) -> str:
     return re.sub(r"^\(self(, )?", "(", text)
 
 
-def _doc(thing: Any) -> str:
-    own = thing.__doc__ if isinstance(thing, type | ModuleType) else inspect.getdoc(thing)
-    if isinstance(thing, type) and own and own.startswith(f"{thing.__name__}("):
+def _doc(obj: Any) -> str:
+    own = obj.__doc__ if isinstance(obj, type | ModuleType) else inspect.getdoc(obj)
+    if isinstance(obj, type) and own and own.startswith(f"{obj.__name__}("):
         return ""  # dataclasses write the signature there
     return inspect.cleandoc(own or "")
 

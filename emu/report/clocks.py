@@ -45,7 +45,7 @@ class Difference:
     virtual: tuple[int | None, ...]
 
     @property
-    def relatives(self) -> tuple[float, ...]:
+    def relative_errors(self) -> tuple[float, ...]:
         """The relative error of the real clock, by seed: 0.02 is 2 % more than virtual."""
         pairs = zip(self.real, self.virtual, strict=True)
         return tuple(real / virtual - 1 for real, virtual in pairs if real is not None and virtual)
@@ -53,14 +53,14 @@ class Difference:
     @property
     def relative(self) -> float | None:
         """The median error of the seeds."""
-        return median(self.relatives) if self.relatives else None
+        return median(self.relative_errors) if self.relative_errors else None
 
     @property
-    def middle_half(self) -> tuple[float, float] | None:
+    def quartiles(self) -> tuple[float, float] | None:
         """The quartiles of the error; None with fewer than two seeds."""
-        if len(self.relatives) < 2:
+        if len(self.relative_errors) < 2:
             return None
-        lower, _, upper = quantiles(self.relatives, n=4, method="inclusive")
+        lower, _, upper = quantiles(self.relative_errors, n=4, method="inclusive")
         return lower, upper
 
 
@@ -134,7 +134,7 @@ def clocks_document(specs: Sequence[Seeds]) -> Mapping[str, Any]:
 
 
 def _entry(found: Difference) -> dict[str, Any]:
-    apart = {"relative": found.relative, "middle_half": found.middle_half}
+    apart = {"relative": found.relative, "middle_half": found.quartiles}
     return asdict(found) | apart
 
 
@@ -153,9 +153,9 @@ def _row(found: Difference, several: bool) -> tuple[Cell, ...]:
 
 
 def _spread(found: Difference) -> Cell:
-    if found.middle_half is None:
+    if found.quartiles is None:
         return NOT_APPLICABLE
-    lower, upper = found.middle_half
+    lower, upper = found.quartiles
     return Cell(f"{lower:+.1%} to {upper:+.1%}")
 
 

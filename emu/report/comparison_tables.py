@@ -20,8 +20,8 @@ from emu.report.table import (
     Column,
     Table,
     Tone,
+    duration_cell,
     result,
-    took,
 )
 from emu.report.workloads import alike
 from emu.units import format_rate, format_time_ns
@@ -91,7 +91,7 @@ def completion_table(runs: Sequence[RunFacts]) -> Table:
             (
                 Cell(name),
                 *(
-                    took(run, own[name]) if name in own else NOT_APPLICABLE
+                    duration_cell(run, own[name]) if name in own else NOT_APPLICABLE
                     for run, own in zip(runs, flows, strict=True)
                 ),
             )
@@ -311,7 +311,7 @@ def _fct(run: RunFacts, name: str, percentile: Callable[[Bucket], float | None])
 
 def _step_rows(name: str) -> tuple[tuple[str, CellOf], ...]:
     return (
-        (f"{name}: step", lambda run: _of_step(run, name, steps_table.took)),
+        (f"{name}: step", lambda run: _of_step(run, name, steps_table.duration_cell)),
         (f"{name}: exposed communication", lambda run: _of_step(run, name, steps_table.exposed)),
     )
 

@@ -62,17 +62,23 @@ def own_lane(run: RunFacts, hosts: Collection[str]) -> Settings:
         return _held_by_a_table(run)
     sl, vls = level
     sent = {entry.name: _senders(run, entry.name) & set(hosts) for entry in run.spec.traffic}
-    asked = [entry for entry in run.spec.traffic if sent[entry.name] and entry.priority is not None]
-    if any(_senders(run, entry.name) - set(hosts) for entry in asked):
+    with_priority = [
+        entry for entry in run.spec.traffic if sent[entry.name] and entry.priority is not None
+    ]
+    if any(_senders(run, entry.name) - set(hosts) for entry in with_priority):
         return _held_by_a_table(run)
-    own = {host for name in sent.keys() - {entry.name for entry in asked} for host in sent[name]}
-    if not own and not asked:
+    own = {
+        host
+        for name in sent.keys() - {entry.name for entry in with_priority}
+        for host in sent[name]
+    }
+    if not own and not with_priority:
         return _held_by_a_table(run)
     narrow = [name for name in run.topology.switch if run.spec.switch(name).credits.vls < vls]
     keys = dict.fromkeys(dotted(for_switch(run.spec, name, "credits", "vls")) for name in narrow)
     return (
         *(f"{key}={vls}" for key in keys),
-        *(f"{dotted(('traffic', entry.name, 'priority'))}={sl}" for entry in asked),
+        *(f"{dotted(('traffic', entry.name, 'priority'))}={sl}" for entry in with_priority),
         *(f"{dotted(('hosts', 'nodes', host, 'nic', 'sl'))}={sl}" for host in sorted(own)),
     )
 
@@ -110,7 +116,7 @@ def _is_apart(subnet: SubnetSpec, sl: int, used: frozenset[int], widths: Iterabl
 
 
 @dataclass(frozen=True)
-class _Crowd:
+class _Incast:
     """Flows that send to one host at the same time."""
 
     host: str
@@ -123,25 +129,25 @@ class _Crowd:
 def _held_by_a_table(run: RunFacts) -> Settings:
     """FECN at switches, and a CCT at NICs that slows senders down far enough. No settings where
     runs have not shown that this cures."""
-    crowd = _largest_crowd(run)
-    if crowd is None:
+    incast = _largest_incast(run)
+    if incast is None:
         return ()
-    port = fixes.leaf_port(run, crowd.host)
+    port = fixes.leaf_port(run, incast.host)
     fecn = run.spec.port(port).fecn or Fecn()
     packet_ns = run.spec.largest_frame_bytes * 8e9 / run.topology.cable[port].rate_bps
-    between_marks_ns = (fecn.marking_rate + 1) * crowd.most * packet_ns
+    between_marks_ns = (fecn.marking_rate + 1) * incast.most * packet_ns
     if not all(
-        _settles(run.spec.host(flow.bytes_from).nic.parameters_of(Cct), crowd, between_marks_ns)
-        for flow in crowd.flows
+        _settles(run.spec.host(flow.bytes_from).nic.parameters_of(Cct), incast, between_marks_ns)
+        for flow in incast.flows
     ):
         return ()
     senders = dict.fromkeys(flow.bytes_from for flow in run.flows)
-    deaf = [host for host in senders if run.spec.host(host).nic.cc != "cct"]
+    without_cct = [host for host in senders if run.spec.host(host).nic.cc != "cct"]
     off = [name for name in run.topology.switch if run.spec.switch(name).fecn is None]
     marking = dict.fromkeys(dotted(for_switch(run.spec, name, "fecn")) for name in off)
     timer = str(math.ceil(_TIMER_TO_MARKS * between_marks_ns / _CCTI_TIMER_NS))
     return (
-        *_at(run, deaf, ("cc",), "cct"),
+        *_at(run, without_cct, ("cc",), "cct"),
         *(f"{key}=on" for key in marking),
         *_at(run, senders, ("cct", "ccti_timer"), timer),
     )
@@ -153,22 +159,22 @@ def _at(run: RunFacts, hosts: Iterable[str], key: tuple[str, ...], value: str) -
     return tuple(f"{own}={value}" for own in dict.fromkeys(keys))
 
 
-def _settles(cct: Cct, crowd: _Crowd, between_marks_ns: float) -> bool:
+def _settles(cct: Cct, incast: _Incast, between_marks_ns: float) -> bool:
     """Whether the index reaches the fair share of the cable long before the congestion ends."""
-    needed = next((at for at, delay in enumerate(cct.cct) if delay >= crowd.most - 1), None)
+    needed = next((at for at, delay in enumerate(cct.cct) if delay >= incast.most - 1), None)
     if needed is None or needed > _OF_THE_TABLE * len(cct.cct):
         return False
     takes_ns = needed * between_marks_ns / (cct.ccti_increase - 1 / _TIMER_TO_MARKS)
-    return crowd.lasts_ns >= _SETTLED * takes_ns
+    return incast.lasts_ns >= _SETTLED * takes_ns
 
 
-def _largest_crowd(run: RunFacts) -> _Crowd | None:
-    """The largest crowd; None when some of its flows pause between messages."""
+def _largest_incast(run: RunFacts) -> _Incast | None:
+    """The largest incast; None when some of its flows pause between messages."""
     flows_to: dict[str, list[FlowRecord]] = {}
     for flow in run.flows:
         flows_to.setdefault(flow.bytes_to, []).append(flow)
-    crowds = [_crowd(run, host, flows) for host, flows in flows_to.items()]
-    largest = max(crowds, key=lambda crowd: crowd.most)
+    incasts = [_incast_of(run, host, flows) for host, flows in flows_to.items()]
+    largest = max(incasts, key=lambda incast: incast.most)
     steady = {
         entry.name
         for entry in run.spec.traffic
@@ -178,7 +184,7 @@ def _largest_crowd(run: RunFacts) -> _Crowd | None:
     return largest if is_steady and largest.most > 1 else None
 
 
-def _crowd(run: RunFacts, host: str, flows: list[FlowRecord]) -> _Crowd:
+def _incast_of(run: RunFacts, host: str, flows: list[FlowRecord]) -> _Incast:
     last_ns = int(run.recording.series.time_ns[-1])
     changes = sorted(
         change
@@ -192,4 +198,4 @@ def _crowd(run: RunFacts, host: str, flows: list[FlowRecord]) -> _Crowd:
         for (now, _), (later, _), count in zip(changes, changes[1:], counts, strict=False)
         if 2 * count >= most
     )
-    return _Crowd(host, tuple(flows), most, lasts_ns)
+    return _Incast(host, tuple(flows), most, lasts_ns)

@@ -21,7 +21,7 @@ from emu.report import credit_fixes, fixes
 from emu.report.detectors import STANDING, Finding
 from emu.report.fixes import Settings
 from emu.report.phrases import counted, listed
-from emu.report.room import FULL, held_ns, is_crowded_out, life_ns, rate_bps, room, rooms
+from emu.report.room import FULL, has_full_cable_on_path, held_ns, life_ns, rate_bps, room, rooms
 from emu.report.run_view import XMIT_WAIT, RunFacts
 from emu.spec.diagnostic import dotted
 from emu.spec.rules.provenance import for_switch
@@ -43,7 +43,7 @@ def credit_victims(run: RunFacts) -> Finding | None:
     ]
     first = max(victims, key=lambda flow: np.diff(life_ns(run, flow))[0])
     host = run.topology.peer[root].node
-    guilty = [
+    congesting = [
         flow for flow in run.flows if flow.bytes_to == host and _lane(run, flow, root) == lane
     ]
     whose = "its receiver's cable" if len(victims) == 1 else "their receivers' cables"
@@ -51,11 +51,11 @@ def credit_victims(run: RunFacts) -> Finding | None:
         f"{len(victims):,} of {counted(len(run.flows), 'flow')} waited for credit though more than "
         f"half of {whose} was free. {first.name} had {format_rate(rate_bps(run, first))}; "
         f"meanwhile {run.topology.port_name[root]} was {min(1 - room(run, first, root), 1):.0%} "
-        f"busy, and the congestion spread over {_named(lane)}{_shared(run, victims, guilty)}: "
+        f"busy, and the congestion spread over {_named(lane)}{_shared(run, victims, congesting)}: "
         f"{counted(_behind(run, first), 'port')} waited for at least a fifth of that time"
     )
-    apart = _lanes_apart(run, victims, guilty)
-    return Finding(evidence, apart or credit_fixes.own_lane(run, _movable(victims, guilty)))
+    apart = _lanes_apart(run, victims, congesting)
+    return Finding(evidence, apart or credit_fixes.own_lane(run, _movable(victims, congesting)))
 
 
 def _named(lane: int | None) -> str:
@@ -73,7 +73,7 @@ def _waits_for_others(run: RunFacts, flow: FlowRecord) -> bool:
     if min(of_lane_ns, held_ns(run, flow, sender)) < STANDING * (end - start):
         return False
     receives = fixes.leaf_port(run, flow.bytes_to)
-    return room(run, flow, receives) > 0.5 and not is_crowded_out(run, flow)
+    return room(run, flow, receives) > 0.5 and not has_full_cable_on_path(run, flow)
 
 
 def _roots(run: RunFacts, waiting: list[FlowRecord]) -> dict[str, tuple[Port, int | None]]:
@@ -110,8 +110,8 @@ def _is_told_levels(run: RunFacts) -> bool:
 
 
 def _service_level(run: RunFacts, flow: FlowRecord) -> int:
-    asked = run.asked_priority(flow)
-    return run.spec.host(flow.bytes_from).nic.sl if asked is None else asked
+    priority = run.asked_priority(flow)
+    return run.spec.host(flow.bytes_from).nic.sl if priority is None else priority
 
 
 def _lane(run: RunFacts, flow: FlowRecord, port: Port) -> int | None:
@@ -124,20 +124,22 @@ def _lane(run: RunFacts, flow: FlowRecord, port: Port) -> int | None:
     return run.spec.subnet.vl_of_sl(vls)[_service_level(run, flow)]
 
 
-def _shared(run: RunFacts, victims: list[FlowRecord], guilty: list[FlowRecord]) -> str:
+def _shared(run: RunFacts, victims: list[FlowRecord], congesting: list[FlowRecord]) -> str:
     """A clause about different service levels that share one lane; empty where there are none."""
-    levels = {_service_level(run, flow) for flow in (*victims, *guilty)}
+    levels = {_service_level(run, flow) for flow in (*victims, *congesting)}
     if len(levels) < 2 or _is_told_levels(run):
         return ""
     return f", which service levels {listed([str(level) for level in sorted(levels)])} share"
 
 
-def _lanes_apart(run: RunFacts, victims: list[FlowRecord], guilty: list[FlowRecord]) -> Settings:
+def _lanes_apart(
+    run: RunFacts, victims: list[FlowRecord], congesting: list[FlowRecord]
+) -> Settings:
     """The number of lanes that separates the level of most victims from the level of most flows to
     the root. No settings where both have one level, or no number of lanes separates them."""
     (one, _), (other, _) = (
         Counter(_service_level(run, flow) for flow in flows).most_common(1)[0]
-        for flows in (victims, guilty)
+        for flows in (victims, congesting)
     )
     enough = (
         vls
@@ -158,7 +160,7 @@ def _behind(run: RunFacts, flow: FlowRecord) -> int:
     return int(np.count_nonzero(waited_ns >= STANDING * (end - start)))
 
 
-def _movable(victims: list[FlowRecord], guilty: list[FlowRecord]) -> set[str]:
+def _movable(victims: list[FlowRecord], congesting: list[FlowRecord]) -> set[str]:
     """Hosts whose service level may change; none where that would move flows to the root, too."""
     hosts = {flow.bytes_from for flow in victims}
-    return set() if hosts & {flow.bytes_from for flow in guilty} else hosts
+    return set() if hosts & {flow.bytes_from for flow in congesting} else hosts

@@ -13,12 +13,12 @@ from itertools import chain
 
 from emu.measure.recording import Counters, FailedQueuePair, FaultRecord, FlowRecord
 from emu.report import fixes
-from emu.report.early_timers import sent_in_vain
+from emu.report.early_timers import resent_without_loss
 from emu.report.lossy_faults import blamed, is_for_good, lasts, lossy_faults
-from emu.report.marks import hears_of_queues_that_pause, marked_where_paused
+from emu.report.marks import has_cnps_for_paused_priorities, marked_where_paused
 from emu.report.phrases import counted
-from emu.report.priority_maps import odd_one_out
-from emu.report.room import end_ns, held_ns, is_crowded_out, life_ns, rate_bps, room
+from emu.report.priority_maps import port_with_wrong_map
+from emu.report.room import end_ns, has_full_cable_on_path, held_ns, life_ns, rate_bps, room
 from emu.report.run_view import RunFacts
 from emu.report.timer_waits import timer_waits
 from emu.spec.classes import PRIORITIES
@@ -81,26 +81,27 @@ Signature = Callable[[RunFacts], Finding | None]
 
 
 def deadlock(run: RunFacts) -> Finding | None:
-    stuck = run.recording.deadlocks
-    if not stuck or not run.unfinished:
+    deadlocks = run.recording.deadlocks
+    if not deadlocks or not run.unfinished:
         return None
-    ports = ", ".join(stuck[0].ports)
-    found_at = format_time_ns(stuck[0].found_ns)
+    ports = ", ".join(deadlocks[0].ports)
+    found_at = format_time_ns(deadlocks[0].found_ns)
     evidence = f"at {found_at}, these ports were found waiting for each other: {ports}"
-    switch = run.topology.port_named[stuck[0].ports[0]].node
+    switch = run.topology.port_named[deadlocks[0].ports[0]].node
     return Finding(evidence, fixes.watchdog(run, switch, looks=100))
 
 
 def credit_deadlock(run: RunFacts) -> Finding | None:
-    stuck = run.recording.deadlocks
-    if not stuck or not run.unfinished:
+    deadlocks = run.recording.deadlocks
+    if not deadlocks or not run.unfinished:
         return None
-    ports = ", ".join(stuck[0].ports)
+    ports = ", ".join(deadlocks[0].ports)
+    found_at = format_time_ns(deadlocks[0].found_ns)
     evidence = (
-        f"at {format_time_ns(stuck[0].found_ns)}, these ports were found waiting for each other's "
+        f"at {found_at}, these ports were found waiting for each other's "
         f"credit: {ports}; {len(run.unfinished)} of {len(run.flows)} flows are unfinished"
     )
-    switch = run.topology.port_named[stuck[0].ports[0]].node
+    switch = run.topology.port_named[deadlocks[0].ports[0]].node
     return Finding(evidence, fixes.loop_free_routes(run, switch))
 
 
@@ -116,12 +117,12 @@ def gave_up(run: RunFacts) -> Finding | None:
         f"{named}{more}. The first did at {format_time_ns(first.at_ns)}: "
         f"{STATUSES.get(first.status, first.status)}{_after(run, first)}"
     )
-    impatient = [
+    timed_out = [
         flows[qp.flow]
         for qp in failed
         if qp.status == RETRY_EXCEEDED and qp.flow in flows and not _is_cut_off(run, qp)
     ]
-    return Finding(evidence, fixes.longer_timeout(run, impatient))
+    return Finding(evidence, fixes.longer_timeout(run, timed_out))
 
 
 def _is_cut_off(run: RunFacts, failed: FailedQueuePair) -> bool:
@@ -185,17 +186,17 @@ def pause_storm(run: RunFacts) -> Finding | None:
     """A host that pauses its leaf for long: flows to it, or all flows behind it, stand still."""
     for host, paused, turns in _pausing_hosts(run):
         spreads = paused >= STANDING and (_spreads_from(run, host) or _waits_for(run, host))
-        hurts = spreads or _delays(run, host)
+        delays_others = spreads or _delays(run, host)
         unbroken = turns <= SHORT_TURNS + len(_storms(run, host))
-        if unbroken and hurts and not _is_guarded(run, host):
+        if unbroken and delays_others and not _is_guarded(run, host):
             evidence = (
                 f"{host} paused its leaf for {paused:.0%} of the time without a break"
                 f"{_as_asked_for(run, host)}"
             )
             leaf = fixes.leaf_port(run, host).node
             length_ns = paused * _lasted_ns(run) / max(turns, 1)
-            cure = fixes.watchdog(run, leaf, looks=20, storm_ns=length_ns)
-            return Finding(evidence, cure, is_local=not spreads)
+            fix = fixes.watchdog(run, leaf, looks=20, storm_ns=length_ns)
+            return Finding(evidence, fix, is_local=not spreads)
     return None
 
 
@@ -224,12 +225,12 @@ def slow_receiver(run: RunFacts) -> Finding | None:
 
 
 def livelock(run: RunFacts) -> Finding | None:
-    stuck = [f for f in run.unfinished if run.spec.host(f.src).nic.recovery == "go-back-0"]
+    unfinished = [f for f in run.unfinished if run.spec.host(f.src).nic.recovery == "go-back-0"]
     resent = run.total("retransmitted_packets")
-    if not stuck or 2 * resent < run.total("packets"):
+    if not unfinished or 2 * resent < run.total("packets"):
         return None
     evidence = f"{resent:,} of {run.total('packets'):,} packets were sent again without progress"
-    requesters = [flow.src for flow in stuck]  # they also resend for a READ
+    requesters = [flow.src for flow in unfinished]  # they also resend for a READ
     return Finding(evidence, fixes.nics(run, requesters, "recovery", "go-back-n"))
 
 
@@ -274,12 +275,12 @@ def wrong_map(run: RunFacts) -> Finding | None:
     for near, far in topology.peer.items():
         if near.node not in topology.switch or far.node not in topology.switch:
             continue
-        there, here = _counters(run, near), _counters(run, far)
+        near_counters, far_counters = _counters(run, near), _counters(run, far)
         for priority in range(PRIORITIES):
-            sent = there.get(f"tx_prio{priority}_packets", 0)
-            if not sent or here.get(f"rx_prio{priority}_packets"):
+            sent = near_counters.get(f"tx_prio{priority}_packets", 0)
+            if not sent or far_counters.get(f"rx_prio{priority}_packets"):
                 continue
-            odd = odd_one_out(run, _ways_in(run, near.node, priority), far, priority)
+            odd = port_with_wrong_map(run, _ways_in(run, near.node, priority), far, priority)
             if odd is not None:
                 evidence = (
                     f"{topology.port_name[near]} sent {counted(sent, 'packet')} of priority "
@@ -361,7 +362,7 @@ def _pauses_in_vain(run: RunFacts, port: Port, priority: int) -> bool:
 
 def early_timers(run: RunFacts) -> Finding | None:
     """Retransmission timers that fired too early: answers were late, and nothing was lost."""
-    early = sent_in_vain(run)
+    early = resent_without_loss(run)
     if not early or reordering(run):
         return None
     worst = max(early, key=lambda flow: flow.retransmitted_packets)
@@ -463,7 +464,7 @@ def ignored_cnps(run: RunFacts) -> Finding | None:
 
 
 def victim(run: RunFacts) -> Finding | None:
-    if hears_of_queues_that_pause(run):
+    if has_cnps_for_paused_priorities(run):
         return None
     flows_of = Counter(flow.bytes_from for flow in run.flows)
     for flow in run.flows:
@@ -476,7 +477,7 @@ def victim(run: RunFacts) -> Finding | None:
         start, end = life_ns(run, flow)
         takes_none = held_ns(run, flow, receives) >= STANDING * (end - start)
         free = room(run, flow, receives)
-        if free > 0.5 and not takes_none and not is_crowded_out(run, flow):
+        if free > 0.5 and not takes_none and not has_full_cable_on_path(run, flow):
             evidence = (
                 f"{flow.name} had {format_rate(own_bps)} of its fair share of "
                 f"{format_rate(fair_bps)}, though {free:.0%} of {flow.bytes_to}'s cable was free"
@@ -496,8 +497,8 @@ def _is_held_back(run: RunFacts, flow: FlowRecord) -> bool:
     """Whether pauses of the flow's priority stopped its sender for a good part of its time."""
     start, end = life_ns(run, flow)
     counters = run.recording.hosts.get(flow.bytes_from, {})
-    whom = ("global", f"prio{run.priority_of(flow)}")
-    paused_ns = 1000 * max(counters.get(f"rx_{one}_pause_duration", 0) for one in whom)
+    prefixes = ("global", f"prio{run.priority_of(flow)}")
+    paused_ns = 1000 * max(counters.get(f"rx_{one}_pause_duration", 0) for one in prefixes)
     much_ns = STANDING * (end - start)
     sends = run.topology.ports[flow.bytes_from][0]
     return paused_ns >= much_ns and held_ns(run, flow, sends) >= much_ns
@@ -505,7 +506,7 @@ def _is_held_back(run: RunFacts, flow: FlowRecord) -> bool:
 
 def unfairness(run: RunFacts) -> Finding | None:
     """Unequal rates of flows to one host, where pauses met them at the hosts or in the fabric."""
-    if hears_of_queues_that_pause(run) or not run.total("pause_frames"):
+    if has_cnps_for_paused_priorities(run) or not run.total("pause_frames"):
         return None
     drawn = {entry.name for entry in run.spec.traffic if isinstance(entry, Background)}
     for name, flows in run.traffic.items():
@@ -526,7 +527,7 @@ def unfairness(run: RunFacts) -> Finding | None:
 
 def _met_pauses(run: RunFacts, flow: FlowRecord) -> bool:
     """Whether any port on the flow's path was paused for a good part of its time."""
-    path = run.columns(chain(*run.ways.stages(flow.bytes_from, flow.bytes_to)))
+    path = run.columns(chain(*run.paths.stages(flow.bytes_from, flow.bytes_to)))
     start, end = life_ns(run, flow)
     if not path:
         return False
@@ -584,8 +585,8 @@ def _paused(run: RunFacts, port: Port) -> float:
 
 def _most(counters: Counters, name: str) -> int:
     """A pause counter of the priority that has the most, or of global pauses if that is more."""
-    whom = ("global", *(f"prio{priority}" for priority in range(PRIORITIES)))
-    return max(counters.get(f"rx_{one}_{name}", 0) for one in whom)
+    prefixes = ("global", *(f"prio{priority}" for priority in range(PRIORITIES)))
+    return max(counters.get(f"rx_{one}_{name}", 0) for one in prefixes)
 
 
 def _ways_in(run: RunFacts, switch: str, priority: int) -> list[Port]:

@@ -16,7 +16,7 @@ from emu.measure.recording import FlowRecord
 from emu.report.run_view import RunFacts
 
 
-def sent_in_vain(run: RunFacts) -> list[FlowRecord]:
+def resent_without_loss(run: RunFacts) -> list[FlowRecord]:
     """Flows whose sender's timer fired, and that sent packets again which were not lost."""
     fired = [flow for flow in run.flows if flow.retransmitted_packets and _has_fired(run, flow)]
     lost = _lossy_priorities(run) if fired else None

@@ -20,7 +20,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from emu.report.palette import FAINT, GRID, INK, Colour
-from emu.report.svg_simplify import Corner, outline, stairs
+from emu.report.svg_simplify import Corner, outline, step_line
 
 LETTER, LINE = 5.5, 9.0
 """The approximate width of a letter, and the height of a line, in points."""
@@ -94,18 +94,20 @@ class Plot:
     ) -> None:
         self._stroke([self.at(x, y) for x, y in zip(xs, ys, strict=True)], colour, thick, dash)
 
-    def stairs(self, edges: Values, heights: Values, colour: Colour, *, thick: float = 1.4) -> None:
+    def step_line(
+        self, edges: Values, heights: Values, colour: Colour, *, thick: float = 1.4
+    ) -> None:
         """Draws a step curve with one height from each edge to the next."""
-        corners = stairs(list(edges), list(heights))
+        corners = step_line(list(edges), list(heights))
         self._stroke([self.at(x, y) for x, y in corners], colour, thick, "")
 
     def band(
         self, edges: Values, low: Values, high: Values, colour: Colour, *, opacity: float = 1.0
     ) -> None:
         """Fills the area between two step curves."""
-        there = stairs(list(edges), list(high))
-        back = stairs(list(edges), list(low))[::-1]
-        path = outline(self.at(x, y) for x, y in (*there, *back))
+        upper_edge = step_line(list(edges), list(high))
+        lower_edge = step_line(list(edges), list(low))[::-1]
+        path = outline(self.at(x, y) for x, y in (*upper_edge, *lower_edge))
         faint = f' fill-opacity="{opacity:g}"' if opacity < 1 else ""
         self.parts.append(f'<path d="{path}z" fill="{colour.css}"{faint}/>')
 

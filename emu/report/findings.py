@@ -74,10 +74,12 @@ def _unfinished(run: RunFacts) -> str:
 
 def _all_there(run: RunFacts) -> str:
     """A clause about flows that only lack an acknowledgement; empty where no packets were lost."""
-    there = [flow for flow in run.unfinished if flow.delivered_bytes == flow.bytes]
-    if not there or not _has_loss(run):
+    delivered = [flow for flow in run.unfinished if flow.delivered_bytes == flow.bytes]
+    if not delivered or not _has_loss(run):
         return ""
-    whose = "all of its bytes" if len(run.unfinished) == 1 else f"all bytes of {len(there)} of them"
+    whose = (
+        "all of its bytes" if len(run.unfinished) == 1 else f"all bytes of {len(delivered)} of them"
+    )
     return f"; {whose} arrived, but not the last acknowledgement"
 
 
@@ -251,20 +253,20 @@ def _who_suits(own: Ranking) -> str:
 
 
 def _verdict(own: Ranking) -> str:
-    yardstick, best = own.yardstick, own.best if own.ranked else ()
+    measure, best = own.measure, own.best if own.ranked else ()
     names = listed([run.name for _, run in best])
     if not best:
         return "no fabric finished"
     if len(own.ranked) == 1:
-        return f"only {names} finished ({yardstick.by}: {yardstick.write(best[0][0])})"
+        return f"only {names} finished ({measure.by}: {measure.write(best[0][0])})"
     if len(best) == len(own.ranked):
-        return f"{names} are alike by {yardstick.by}: {_span(own)}"
+        return f"{names} are alike by {measure.by}: {_span(own)}"
     others = [
-        f"{run.name} had {yardstick.write(value)}, {_times(best[0][0], value)}"
+        f"{run.name} had {measure.write(value)}, {_times(best[0][0], value)}"
         for value, run in own.ranked[len(best) :]
     ]
     suit = "suit" if len(best) > 1 else "suits"
-    return f"{names} {suit} best by {yardstick.by}: {_span(own)}; {'; '.join(others)}"
+    return f"{names} {suit} best by {measure.by}: {_span(own)}; {'; '.join(others)}"
 
 
 def _times(best: float, worst: float) -> str:
@@ -272,7 +274,7 @@ def _times(best: float, worst: float) -> str:
 
 
 def _span(own: Ranking) -> str:
-    first, last = (own.yardstick.write(own.best[place][0]) for place in (0, -1))
+    first, last = (own.measure.write(own.best[place][0]) for place in (0, -1))
     return first if first == last else f"{first} to {last}"
 
 

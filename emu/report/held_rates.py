@@ -24,7 +24,7 @@ from emu.report import fixes
 from emu.report.detectors import STANDING, Finding
 from emu.report.phrases import counted
 from emu.report.run_view import RunFacts
-from emu.report.senders import there_and_back_ns
+from emu.report.senders import round_trip_ns
 from emu.spec.congestion_control.cct import Cct
 from emu.spec.congestion_control.dcqcn import Dcqcn
 from emu.spec.diagnostic import dotted
@@ -109,7 +109,7 @@ def _held(run: RunFacts) -> Iterator[_Held]:
             continue
         if flow.retransmitted_packets or flow.name not in run.sampled_flows:
             continue
-        path = run.columns(chain(*run.ways.stages(flow.bytes_from, flow.bytes_to)))
+        path = run.columns(chain(*run.paths.stages(flow.bytes_from, flow.bytes_to)))
         if not path:
             continue
         since_ns = max(sends_ns, int(last_marks_ns[path].max()))
@@ -145,7 +145,7 @@ def _least_ns(run: RunFacts, flow: FlowRecord, sent_bytes: float) -> float:
     entry = run.entries[flow.traffic]
     if not isinstance(entry, MessageEntry):
         return 0
-    alone_ns = there_and_back_ns(run.ways, flow.src, flow.dst, Verb(flow.op), entry.size_bytes)
+    alone_ns = round_trip_ns(run.paths, flow.src, flow.dst, Verb(flow.op), entry.size_bytes)
     return sent_bytes / entry.size_bytes * alone_ns
 
 

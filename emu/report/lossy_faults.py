@@ -58,7 +58,7 @@ def _met(run: RunFacts, failed: FailedQueuePair, fault: FaultRecord) -> Iterator
     """The hops in both directions where the fault is at the cable or switch of at least one
     port."""
     for src, dst in ((failed.src, failed.dst), (failed.dst, failed.src)):
-        for stage in run.ways.stages(src, dst):
+        for stage in run.paths.stages(src, dst):
             if any(_is_at(run, port, fault.place) for port in stage):
                 yield stage
 

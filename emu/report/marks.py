@@ -11,7 +11,7 @@ from emu.measure.recording import Counters
 from emu.report.run_view import RunFacts
 
 
-def hears_of_queues_that_pause(run: RunFacts) -> bool:
+def has_cnps_for_paused_priorities(run: RunFacts) -> bool:
     """Whether there were CNPs, and marks on priorities that pause."""
     return bool(run.total("cnp") and marked_where_paused(run))
 

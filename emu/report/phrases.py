@@ -101,11 +101,11 @@ def against_the_bound(run: RunFacts) -> str:
     """The last completion beside the arithmetic bound; empty when either is missing."""
     if run.bound is None or run.last_finish_ns is None or run.over_bound is None:
         return ""
-    said = (
+    sentence = (
         f"Last completion {format_time_ns(run.last_finish_ns)}, {run.over_bound:+.1%} against the"
         f" arithmetic bound of {format_time_ns(run.bound.last_finish_ns)} ({run.bound.link})."
     )
-    return " ".join(filter(None, [said, without_work([run])]))
+    return " ".join(filter(None, [sentence, without_work([run])]))
 
 
 def without_work(runs: Sequence[RunFacts]) -> str:

@@ -35,19 +35,21 @@ class Chosen:
     """Whether to show counters that are 0, too."""
 
 
-def counters_of(look: LabSnapshot, topology: Topology, framing: Framing, chosen: Chosen) -> Places:
+def counters_of(
+    snapshot: LabSnapshot, topology: Topology, framing: Framing, chosen: Chosen
+) -> Places:
     """The counters of the chosen places, in the fabric's order. Raises UsageError for an unknown
     place."""
     named = PORT_COUNTERS[framing]
     wanted = _wanted(topology, chosen.places)
-    ports = {name: raw for name, raw in look.ports.items() if name in wanted}
+    ports = {name: raw for name, raw in snapshot.ports.items() if name in wanted}
     return named(ports) | {
-        name: dict(look.hosts.get(name, {})) for name in topology.host if name in wanted
+        name: dict(snapshot.hosts.get(name, {})) for name in topology.host if name in wanted
     }
 
 
 def changes(before: LabSnapshot, earlier: Places, after: LabSnapshot, later: Places) -> Places:
-    """What was counted between two looks; levels keep their latest value. The counters of NICs
+    """What was counted between two snapshots; levels keep their latest value. The counters of NICs
     restart at 0 with each traffic run."""
     levels = PORT.public_levels
     anew = before.traffic.number != after.traffic.number

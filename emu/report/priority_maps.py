@@ -23,14 +23,16 @@ UNTAGGED = PRIORITIES
 
 
 @dataclass(frozen=True)
-class OddOne:
+class WrongMapPort:
     """A port, and the map that it should have."""
 
     port: Port
     right: Classes
 
 
-def odd_one_out(run: RunFacts, came: Iterable[Port], far: Port, priority: int) -> OddOne | None:
+def port_with_wrong_map(
+    run: RunFacts, came: Iterable[Port], far: Port, priority: int
+) -> WrongMapPort | None:
     """The port whose map differs from that of most ports, of two whose maps disagree about packets
     of `priority`. None when they agree.
 
@@ -39,15 +41,19 @@ def odd_one_out(run: RunFacts, came: Iterable[Port], far: Port, priority: int) -
     maps = {port: _map(run.spec.port(port).classes) for port in run.topology.switch_ports}
     for port in came:
         disputed = [
-            point for point, said in maps[port].items() if said == priority != maps[far].get(point)
+            point for point, own in maps[port].items() if own == priority != maps[far].get(point)
         ]
         if not disputed:
             continue
-        votes = {voter: tuple(map(own.get, disputed)) for voter, own in maps.items()}
-        ((most, _),) = Counter(votes.values()).most_common(1)
-        odd = far if votes[far] != most else port
-        right = next(voter for voter, vote in votes.items() if vote == most)
-        return OddOne(odd, run.spec.port(right).classes)
+        priorities_by_port = {
+            candidate: tuple(map(own.get, disputed)) for candidate, own in maps.items()
+        }
+        ((most, _),) = Counter(priorities_by_port.values()).most_common(1)
+        odd = far if priorities_by_port[far] != most else port
+        right = next(
+            candidate for candidate, priorities in priorities_by_port.items() if priorities == most
+        )
+        return WrongMapPort(odd, run.spec.port(right).classes)
     return None
 
 

@@ -27,7 +27,7 @@ ALIKE = 0.02
 
 
 @dataclass(frozen=True)
-class Yardstick:
+class Measure:
     """A measure. `of` returns its value for a traffic entry of a run, or None if there is none."""
 
     by: str
@@ -41,7 +41,7 @@ class Ranking:
     """`ranked`: the runs that finished the entry, the best first, with their values."""
 
     traffic: str
-    yardstick: Yardstick
+    measure: Measure
     ranked: tuple[tuple[float, RunFacts], ...]
     unfinished: tuple[RunFacts, ...]
 
@@ -49,7 +49,7 @@ class Ranking:
     def best(self) -> tuple[tuple[float, RunFacts], ...]:
         """The first run, and those whose results are alike."""
         first = self.ranked[0][0]
-        if self.yardstick.more_is_better:
+        if self.measure.more_is_better:
             return tuple(one for one in self.ranked if one[0] * (1 + ALIKE) >= first)
         return tuple(one for one in self.ranked if one[0] <= first * (1 + ALIKE))
 
@@ -57,14 +57,14 @@ class Ranking:
 def ranking(runs: Sequence[RunFacts], traffic: str) -> Ranking:
     """The ranking of the runs that have this traffic entry."""
     own = [run for run in runs if traffic in run.traffic]
-    kinds = [yardstick_for(run, traffic) for run in own]
-    yardstick = kinds[0] if all(kind is kinds[0] for kind in kinds) else BY_COMPLETION
-    values = [(run, yardstick.of(run, traffic)) for run in own]
+    kinds = [measure_for(run, traffic) for run in own]
+    measure = kinds[0] if all(kind is kinds[0] for kind in kinds) else BY_COMPLETION
+    values = [(run, measure.of(run, traffic)) for run in own]
     done = [(value, run) for run, value in values if value is not None and is_over(run, traffic)]
-    done.sort(key=lambda one: -one[0] if yardstick.more_is_better else one[0])
+    done.sort(key=lambda one: -one[0] if measure.more_is_better else one[0])
     names = {run.name for _, run in done}
     return Ranking(
-        traffic, yardstick, tuple(done), tuple(run for run in own if run.name not in names)
+        traffic, measure, tuple(done), tuple(run for run in own if run.name not in names)
     )
 
 
@@ -73,7 +73,7 @@ def is_over(run: RunFacts, traffic: str) -> bool:
     return all(flow.completed for flow in run.traffic[traffic])
 
 
-def yardstick_for(run: RunFacts, traffic: str) -> Yardstick:
+def measure_for(run: RunFacts, traffic: str) -> Measure:
     """The measure for this kind of traffic."""
     if _fct(run, traffic) is not None:
         return BY_FCT
@@ -122,11 +122,11 @@ def _latency_ns(run: RunFacts, traffic: str) -> float | None:
     return found[0].p99_ns if found else None
 
 
-BY_FCT = Yardstick("FCT slowdown, 99 % of messages", _fct_p99, lambda times: f"{times:,.2f}")
-BY_ITERATION = Yardstick("iteration time", _iteration_ns, format_time_ns)
-BY_IOPS = Yardstick("IOPS", _iops, lambda iops: f"{iops:,.0f}", more_is_better=True)
-BY_LATENCY = Yardstick("latency, 99 % of messages", _latency_ns, format_time_ns)
-BY_COMPLETION = Yardstick(
+BY_FCT = Measure("FCT slowdown, 99 % of messages", _fct_p99, lambda times: f"{times:,.2f}")
+BY_ITERATION = Measure("iteration time", _iteration_ns, format_time_ns)
+BY_IOPS = Measure("IOPS", _iops, lambda iops: f"{iops:,.0f}", more_is_better=True)
+BY_LATENCY = Measure("latency, 99 % of messages", _latency_ns, format_time_ns)
+BY_COMPLETION = Measure(
     "completion of the last flow",
     lambda run, traffic: last_finish_ns(run.traffic[traffic]),
     format_time_ns,
@@ -149,7 +149,7 @@ class SizeRank:
 def by_size(own: Ranking) -> tuple[SizeRank, ...]:
     """The best runs by message size, for an open-loop load with several sizes; empty for other
     traffic."""
-    if own.yardstick is not BY_FCT:
+    if own.measure is not BY_FCT:
         return ()
     found = [(run, _fct(run, own.traffic)) for _, run in own.ranked]
     buckets = [(run, slowdown.buckets) for run, slowdown in found if slowdown]

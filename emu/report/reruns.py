@@ -39,7 +39,7 @@ def with_seeds(spec: Spec, seeds: int) -> Iterator[Variation]:
         yield Variation(f"seed +{further}", (f"seed={spec.seed + further}",))
 
 
-def occasions(spec: Spec, seeds: int, sizes: Sequence[str]) -> Iterator[Variation]:
+def variations(spec: Spec, seeds: int, sizes: Sequence[str]) -> Iterator[Variation]:
     """The variations by seed, and those with other sizes where the spec has a number of hosts."""
     yield from with_seeds(spec, seeds)
     key = spec.about.hosts if spec.about else None

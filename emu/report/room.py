@@ -49,9 +49,9 @@ def rooms(run: RunFacts, flow: FlowRecord, ports: Sequence[Port]) -> NDArray[np.
     return free
 
 
-def is_crowded_out(run: RunFacts, flow: FlowRecord) -> bool:
+def has_full_cable_on_path(run: RunFacts, flow: FlowRecord) -> bool:
     """Whether any cable between switches on the flow's paths was full."""
-    hops = run.ways.stages(flow.bytes_from, flow.bytes_to)[1:-1]
+    hops = run.paths.stages(flow.bytes_from, flow.bytes_to)[1:-1]
     between = list(chain.from_iterable(hops))
     return bool(between) and float(rooms(run, flow, between).min()) < FULL
 

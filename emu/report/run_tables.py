@@ -14,9 +14,9 @@ from emu.report.table import (
     Column,
     Table,
     Tone,
+    duration_cell,
     of_finished,
     result,
-    took,
 )
 from emu.units import format_rate, format_size, format_time_ns
 
@@ -56,7 +56,7 @@ def _flow_row(run: RunFacts, flow: FlowRecord) -> tuple[Cell, ...]:
         Cell(f"{flow.src} > {flow.dst}"),
         Cell(format_size(flow.bytes)),
         Cell(format_time_ns(flow.start_ns)),
-        took(run, flow),
+        duration_cell(run, flow),
         _goodput(run, flow),
         result(run, str(flow.retransmitted_packets)),
     )

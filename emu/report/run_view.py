@@ -23,7 +23,7 @@ from emu.measure.ios import IoFigures, io_figures
 from emu.measure.recording import FlowRecord, Recording, Series
 from emu.measure.requests import Latency
 from emu.report.summary import Summary, summarise
-from emu.report.verdict import CheckResult, judge
+from emu.report.verdict import CheckResult, check_results
 from emu.spec.model import Spec
 from emu.spec.traffic.entry import MessageEntry, TrafficEntry
 from emu.spec.traffic.job import JobEntry
@@ -62,7 +62,7 @@ class RunFacts:
 
     @cached_property
     def checks(self) -> tuple[CheckResult, ...]:
-        return judge(self.spec.verify, self.recording)
+        return check_results(self.spec.verify, self.recording)
 
     @property
     def conclusive(self) -> bool:
@@ -85,10 +85,10 @@ class RunFacts:
         certain = (
             f for f in self.spec.fabric_flows(workload) if f.traffic not in workload.cut_short
         )
-        return self.ways.last_finish_bound(batches_of(workload, certain))
+        return self.paths.last_finish_bound(batches_of(workload, certain))
 
     @cached_property
-    def ways(self) -> Paths:
+    def paths(self) -> Paths:
         """The paths through the run's fabric."""
         return Paths(self.topology, fabric_of(self.spec, self.topology))
 

@@ -75,7 +75,7 @@ def _shares(run: RunFacts, entry: MessageEntry) -> dict[tuple[str, bool], float]
         mtu_bytes = fabric.mtu_bytes[flow.bytes_from]
         packets = packets_of(entry.size_bytes, mtu_bytes, flow.verb, fabric.overhead)
         ends = flow.src, flow.dst, flow.verb
-        each_ns = there_and_back_ns(run.ways, *ends, entry.size_bytes) / entry.outstanding
+        each_ns = round_trip_ns(run.paths, *ends, entry.size_bytes) / entry.outstanding
         for host in (flow.bytes_from, flow.bytes_to):
             busy_ns = 8e9 * packets.total / _rate_bps(run, host)
             shares[host, host == flow.bytes_from] += min(1.0, busy_ns / each_ns)
@@ -94,12 +94,12 @@ def _flows_by_entry(run: RunFacts) -> dict[str, list[Flow]]:
     return flows
 
 
-def there_and_back_ns(ways: Paths, src: str, dst: str, verb: Verb, size_bytes: int) -> int:
+def round_trip_ns(paths: Paths, src: str, dst: str, verb: Verb, size_bytes: int) -> int:
     """The time of a message and of the ACK or request in the other direction, on idle cables. The
     actual time is a little longer."""
-    there, back = (dst, src) if verb.fetches else (src, dst)
-    message = Batch(there, back, verb, size_bytes)
-    return ways.alone_ns(message) + ways.alone_ns(Batch(back, there, Verb.SEND, 0))
+    sender, receiver = (dst, src) if verb.fetches else (src, dst)
+    message = Batch(sender, receiver, verb, size_bytes)
+    return paths.alone_ns(message) + paths.alone_ns(Batch(receiver, sender, Verb.SEND, 0))
 
 
 def _rate_bps(run: RunFacts, host: str) -> int:

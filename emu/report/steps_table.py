@@ -29,14 +29,14 @@ def _row(run: RunFacts, step: StepRecord) -> tuple[Cell, ...]:
     sent = (f"{what} {format_size(size)}" for what, size in step.bytes_for.items() if size)
     return (
         Cell(step.name),
-        took(run, step),
+        duration_cell(run, step),
         Cell(format_time_ns(step.work_alone_ns)),
         exposed(run, step),
         Cell(", ".join(sent)),
     )
 
 
-def took(run: RunFacts, step: StepRecord) -> Cell:
+def duration_cell(run: RunFacts, step: StepRecord) -> Cell:
     return UNFINISHED if step.took_ns is None else result(run, format_time_ns(step.took_ns))
 
 

@@ -47,7 +47,7 @@ def _step(start: Corner | None, end: Corner) -> str:
     return f"V{y:g}" if start[0] == x else f"L{x:g} {y:g}"
 
 
-def stairs(edges: Sequence[float], heights: Sequence[float]) -> list[Corner]:
+def step_line(edges: Sequence[float], heights: Sequence[float]) -> list[Corner]:
     """The corners of a step curve with one height from each edge to the next."""
     return [
         (x, height)

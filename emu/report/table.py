@@ -62,7 +62,7 @@ def of_finished(run: RunFacts, value: float | None, write: Callable[[float], str
     return NOT_APPLICABLE if value is None else result(run, write(value))
 
 
-def took(run: RunFacts, flow: FlowRecord) -> Cell:
+def duration_cell(run: RunFacts, flow: FlowRecord) -> Cell:
     """How long a flow took."""
     if flow.end_ns is None or not flow.completed:
         return UNFINISHED

@@ -15,7 +15,7 @@ import numpy as np
 
 from emu.measure.counters import PRIORITIES
 from emu.measure.recording import FlowRecord
-from emu.report.early_timers import sent_in_vain
+from emu.report.early_timers import resent_without_loss
 from emu.report.run_view import RunFacts
 from emu.spec.diagnostic import dotted
 from emu.spec.rules.provenance import for_host
@@ -48,7 +48,7 @@ def timer_waits(run: RunFacts) -> str:
         f"; {flow.name}{more} stood still until the retransmission timer fired or the run ended, "
         f"for at most {format_time_ns(longest_ns)}: the timer is {format_time_ns(_timer_ns(code))} "
         f"({dotted(for_host(run.spec, flow.src, 'nic', 'timeout'))}: {code})"
-        f"{'' if sent_in_vain(run) else '; a shorter timer would reduce the wait'}"
+        f"{'' if resent_without_loss(run) else '; a shorter timer would reduce the wait'}"
     )
 
 

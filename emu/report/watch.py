@@ -46,20 +46,20 @@ _MARKS = {Framing.ETHERNET: ("CE", "ecn_marked"), Framing.INFINIBAND: ("FECN", "
 
 
 class Watch:
-    """Remembers the latest looks at a lab and draws them."""
+    """Keeps the latest snapshots of a lab and draws them."""
 
     def __init__(self, name: str, topology: Topology, kind: FabricKind) -> None:
         self._name = name
         self._messages, self._messages_sent, self._held_ps = _FLOW_CONTROL[kind.flow_control]
         self._mark, self._marked = _MARKS[kind.framing]
         self._topology = topology
-        self._looks: deque[LabSnapshot] = deque(maxlen=_MOST_SPARKS + 1)
+        self._snapshots: deque[LabSnapshot] = deque(maxlen=_MOST_SPARKS + 1)
 
-    def add(self, look: LabSnapshot) -> None:
-        self._looks.append(look)
+    def add(self, snapshot: LabSnapshot) -> None:
+        self._snapshots.append(snapshot)
 
     def table(self, width: int, height: int) -> Table:
-        """The table for a terminal with this many columns and lines. Needs two looks."""
+        """The table for a terminal with this many columns and lines. Needs two snapshots."""
         shown = [name for name in self._columns() if width >= _ROOMY or name not in _FOR_ROOMY]
         widths = {name: _WIDTHS.get(name, max(_COUNT_WIDTH, len(name))) for name in shown}
         widths["port"] = max(map(len, self._topology.port_name.values()))
@@ -83,7 +83,7 @@ class Watch:
     # ---- the contents ------------------------------------------------------
 
     def _title(self) -> str:
-        now = self._looks[-1]
+        now = self._snapshots[-1]
         return f"{self._name}  emulated {format_time_ns(now.time_ns)}  {_traffic(now.traffic)}"
 
     def _columns(self) -> Sequence[str]:
@@ -126,13 +126,15 @@ class Watch:
     def _cnps(self, port: Port) -> tuple[int, int]:
         """CNPs that the host at the other end sent: before the latest interval, and now."""
         host = self._topology.peer[port].node
-        before, now = (look.hosts.get(host, {}).get("np_cnp_sent", 0) for look in self._latest())
+        before, now = (
+            snapshot.hosts.get(host, {}).get("np_cnp_sent", 0) for snapshot in self._latest()
+        )
         return before, now
 
     def _held(self, port: Port) -> float:
         """The share of the latest interval in which pauses or missing credit stopped the port."""
         before, now = self._change(port, self._held_ps)
-        elapsed_ps = (self._looks[-1].time_ns - self._looks[-2].time_ns) * 1000
+        elapsed_ps = (self._snapshots[-1].time_ns - self._snapshots[-2].time_ns) * 1000
         return min(1.0, (now - before) / elapsed_ps) if elapsed_ps else 0.0
 
     def _sparkline(self, port: Port, width: int) -> str:
@@ -146,7 +148,7 @@ class Watch:
             (b.ports[name]["tx_wire_bytes"][0] - a.ports[name]["tx_wire_bytes"][0])
             * 8e9
             / max(1, b.time_ns - a.time_ns)
-            for a, b in pairwise(self._looks)
+            for a, b in pairwise(self._snapshots)
         ]
 
     def _counter(self, port: Port, *names: str) -> int:
@@ -155,11 +157,13 @@ class Watch:
     def _change(self, port: Port, *names: str) -> tuple[int, int]:
         """The sum of these counters over all classes, before the latest interval and now."""
         own = self._topology.port_name[port]
-        before, now = (sum(sum(look.ports[own][name]) for name in names) for look in self._latest())
+        before, now = (
+            sum(sum(snapshot.ports[own][name]) for name in names) for snapshot in self._latest()
+        )
         return before, now
 
     def _latest(self) -> tuple[LabSnapshot, LabSnapshot]:
-        return self._looks[-2], self._looks[-1]
+        return self._snapshots[-2], self._snapshots[-1]
 
 
 def sparkline(shares: Iterable[float]) -> str:

@@ -49,27 +49,29 @@ class RealRunner(Runner):
         *,
         out: Path,
         on_progress: Callable[[RunProgress], None] = ignore,
-        say: Callable[[str], None] = ignore,
+        on_note: Callable[[str], None] = ignore,
     ) -> Recording:
         self.refuse(spec)
-        slowdown, notes = slowdown_for(spec, say)
+        slowdown, notes = slowdown_for(spec, on_note)
         recording = run_at(spec, slowdown, out, on_progress=on_progress, notes=notes)
         for times in _REPEATS if spec.slowdown == "auto" else ():
             if recording.fidelity.verdict == "ok":
                 break
             slower = times * slowdown
             notes = (*notes, f"repeated at {slower:g}: {recording.fidelity.reasons[0]}")
-            say(notes[-1])
+            on_note(notes[-1])
             recording = run_at(spec, slower, out, on_progress=on_progress, notes=notes)
         return recording
 
 
-def slowdown_for(spec: Spec, say: Callable[[str], None] = ignore) -> tuple[float, tuple[str, ...]]:
+def slowdown_for(
+    spec: Spec, on_note: Callable[[str], None] = ignore
+) -> tuple[float, tuple[str, ...]]:
     """The slowdown at which a lab runs this spec, and why where the spec leaves it to us.
 
-    Measures the machine first if that has not been done. `say` informs the user.
+    Measures the machine first if that has not been done. `on_note` informs the user.
     """
-    return choose_slowdown(spec, run_at, say)
+    return choose_slowdown(spec, run_at, on_note)
 
 
 def run_at(

@@ -39,11 +39,11 @@ class Runner(ABC):
         *,
         out: Path,
         on_progress: Callable[[RunProgress], None] = ignore,
-        say: Callable[[str], None] = ignore,
+        on_note: Callable[[str], None] = ignore,
     ) -> Recording:
         """Runs the spec until its workload is over or its time limit is reached.
 
-        Captures are written into the folder `out`; `say` gets sentences for the user. Raises
+        Captures are written into the folder `out`; `on_note` gets sentences for the user. Raises
         UsageError as `refuse` does.
         """
 

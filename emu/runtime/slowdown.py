@@ -40,17 +40,17 @@ Run = Callable[[Spec, float, Path], Recording]
 
 
 def choose_slowdown(
-    spec: Spec, run: Run, say: Callable[[str], None]
+    spec: Spec, run: Run, on_note: Callable[[str], None]
 ) -> tuple[float, tuple[str, ...]]:
     """The slowdown for a spec, and where it was our choice, a note that says why.
 
-    If the machine has not been measured yet, that takes a few seconds, and `say` informs the
+    If the machine has not been measured yet, that takes a few seconds, and `on_note` informs the
     user why.
     """
     if spec.slowdown != "auto":
         return spec.slowdown, ()
     plane = spec.plane_in_use
-    least = _least_slowdown(plane, run, say)
+    least = _least_slowdown(plane, run, on_note)
     if least is None:
         return _GUESS, (f"slowdown {_GUESS:g} is a guess: the machine was too busy to be tried",)
     reference = _reference(plane)
@@ -77,11 +77,11 @@ def _reference(plane: str) -> Spec:
 
 
 @cache
-def _least_slowdown(plane: str, run: Run, say: Callable[[str], None]) -> int | None:
+def _least_slowdown(plane: str, run: Run, on_note: Callable[[str], None]) -> int | None:
     """From the cache; otherwise tried now and kept there. None: the machine is too busy now."""
     known = _read_cache()
     if plane not in known:
-        say(f"finding out what this machine can do with the {plane} plane: once, some seconds")
+        on_note(f"finding out what this machine can do with the {plane} plane: once, some seconds")
         least = _try_machine(_reference(plane), run)
         if least is None:
             return None

@@ -203,7 +203,7 @@ class VirtualRunner(Runner):
         *,
         out: Path,
         on_progress: Callable[[RunProgress], None] = ignore,
-        say: Callable[[str], None] = ignore,
+        on_note: Callable[[str], None] = ignore,
     ) -> Recording:
         self.refuse(spec)
         topology = spec.topology.build()

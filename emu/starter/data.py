@@ -1,4 +1,4 @@
-"""Wishes -> the keys of a spec that has been tested: it validates, and ends within its limit."""
+"""Options -> the keys of a spec that has been tested: it validates, and ends within its limit."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from emu.spec.host import Nic
 from emu.spec.model import Spec, SwitchSpec
 from emu.spec.presets import PRESETS
 from emu.spec.quantities import Length, Rate, Size
+from emu.starter.options import StarterOptions
 from emu.starter.shapes import topology_of
-from emu.starter.wishes import Wishes
 from emu.units import (
     PS_PER_NS,
     PS_PER_S,
@@ -63,19 +63,19 @@ REASONS = {
 """The text after a key's meaning, or above a variant."""
 
 
-def starter_data(wishes: Wishes) -> dict[str, Any]:
-    """The keys of a spec. Raises UsageError if no spec fulfils the wishes."""
-    data = _asked_for(wishes)
-    data["switches"] |= _enough_buffer(data, wishes)
+def starter_data(options: StarterOptions) -> dict[str, Any]:
+    """The keys of a spec. Raises UsageError if no spec fulfils the options."""
+    data = _asked_for(options)
+    data["switches"] |= _enough_buffer(data, options)
     spec = _tried(data)
     if (code := _timer(spec)) != spec.host(_sender(spec)).nic.timeout:
         data["hosts"]["nic"]["timeout"] = code
     if (limit_ps := _time_needed_ps(spec)) > spec.time_limit_ps:
         data["time_limit"] = write_time(limit_ps)
     data["capture"] = [_port_to_first_host(spec)]
-    data["verify"] = _checks(spec, wishes)
-    if wishes.compare:
-        data["compare"] = _variants(data, wishes)
+    data["verify"] = _checks(spec, options)
+    if options.compare:
+        data["compare"] = _variants(data, options)
         _set_timers(data["compare"], _tried(data).variants())
     _tried(data)
     return {key: value for key, value in data.items() if value}
@@ -92,58 +92,58 @@ def _spec(data: dict[str, Any]) -> Spec:
     return spec_from_mapping(dict(data), source="the spec", folder=Path())
 
 
-def _asked_for(wishes: Wishes) -> dict[str, Any]:
-    link = {"rate": wishes.rate, "length": wishes.length}
-    tiers = ("host",) if wishes.topology == "fat-tree" else ("host", "fabric")
-    hosts: dict[str, Any] = {"nic": _nic(wishes)}
-    if wishes.topology == "rail":
-        hosts = {"gpus": wishes.gpus or 8, **hosts}
+def _asked_for(options: StarterOptions) -> dict[str, Any]:
+    link = {"rate": options.rate, "length": options.length}
+    tiers = ("host",) if options.topology == "fat-tree" else ("host", "fabric")
+    hosts: dict[str, Any] = {"nic": _nic(options)}
+    if options.topology == "rail":
+        hosts = {"gpus": options.gpus or 8, **hosts}
     return {
-        "name": wishes.name,
-        "fabric": wishes.fabric,
-        "seed": wishes.seed,
-        "topology": {**topology_of(wishes), "links": dict.fromkeys(tiers, link)},
-        "subnet": _subnet(wishes),
-        "switches": _switches(wishes),
+        "name": options.name,
+        "fabric": options.fabric,
+        "seed": options.seed,
+        "topology": {**topology_of(options), "links": dict.fromkeys(tiers, link)},
+        "subnet": _subnet(options),
+        "switches": _switches(options),
         "hosts": hosts,
-        "traffic": [_traffic(wishes)],
+        "traffic": [_traffic(options)],
     }
 
 
-def _subnet(wishes: Wishes) -> dict[str, Any]:
+def _subnet(options: StarterOptions) -> dict[str, Any]:
     """The root for up/down routing in a ring, where OpenSM finds none."""
-    is_managed = wishes.kind.has_subnet_manager or wishes.compare
-    return {"roots": ["ring1"]} if is_managed and wishes.topology == "ring" else {}
+    is_managed = options.kind.has_subnet_manager or options.compare
+    return {"roots": ["ring1"]} if is_managed and options.topology == "ring" else {}
 
 
-def _switches(wishes: Wishes) -> dict[str, Any]:
-    if wishes.kind.uses_credits:
+def _switches(options: StarterOptions) -> dict[str, Any]:
+    if options.kind.uses_credits:
         return {}
-    if wishes.preset:
-        return {"preset": wishes.preset}
-    return {"pfc": "on", "ecn": "on"} if wishes.lossless else {}
+    if options.preset:
+        return {"preset": options.preset}
+    return {"pfc": "on", "ecn": "on"} if options.lossless else {}
 
 
-def _nic(wishes: Wishes) -> dict[str, Any]:
-    return {"mtu": 4096, "cc": _control(wishes), **_dscp(wishes)}
+def _nic(options: StarterOptions) -> dict[str, Any]:
+    return {"mtu": 4096, "cc": _control(options), **_dscp(options)}
 
 
-def _control(wishes: Wishes) -> str:
-    return wishes.cc or _usual_control(wishes)
+def _control(options: StarterOptions) -> str:
+    return options.cc or _usual_control(options)
 
 
-def _usual_control(wishes: Wishes) -> str:
-    if wishes.kind.uses_credits:
+def _usual_control(options: StarterOptions) -> str:
+    if options.kind.uses_credits:
         return "none"
-    if wishes.preset == "dctcp":
+    if options.preset == "dctcp":
         return "dctcp"
-    return _DCQCN if wishes.lossless or wishes.preset else _SWIFT
+    return _DCQCN if options.lossless or options.preset else _SWIFT
 
 
-def _dscp(wishes: Wishes) -> dict[str, Any]:
+def _dscp(options: StarterOptions) -> dict[str, Any]:
     """A lossless DSCP of the preset, if the NICs' default DSCP is lossy there."""
-    preset = PRESETS.get(wishes.preset or "")
-    if preset is None or preset.pfc is None or not wishes.kind.is_ethernet:
+    preset = PRESETS.get(options.preset or "")
+    if preset is None or preset.pfc is None or not options.kind.is_ethernet:
         return {}
     lossless = preset.pfc.priorities
     if preset.classes.priority_of_dscp(26) in lossless:
@@ -154,50 +154,50 @@ def _dscp(wishes: Wishes) -> dict[str, Any]:
 # --- traffic ---
 
 
-def _traffic(wishes: Wishes) -> dict[str, Any]:
-    own = PATTERNS[wishes.pattern](wishes)
-    size = {} if wishes.pattern in ("background", "storage") else {"size": wishes.size or "1MB"}
-    if wishes.pattern == "storage":
-        size = {"block": wishes.size or _BLOCK}
-    elif wishes.size and not size:
+def _traffic(options: StarterOptions) -> dict[str, Any]:
+    own = PATTERNS[options.pattern](options)
+    size = {} if options.pattern in ("background", "storage") else {"size": options.size or "1MB"}
+    if options.pattern == "storage":
+        size = {"block": options.size or _BLOCK}
+    elif options.size and not size:
         raise UsageError("--size is not for background load, whose sizes are measured ones")
-    return {"name": wishes.pattern, "pattern": wishes.pattern, **own, **size}
+    return {"name": options.pattern, "pattern": options.pattern, **own, **size}
 
 
-def _to_one(wishes: Wishes) -> dict[str, Any]:
+def _to_one(options: StarterOptions) -> dict[str, Any]:
     return {"from": "all[1:]", "to": "all[0]"}
 
 
-def _from_one(wishes: Wishes) -> dict[str, Any]:
+def _from_one(options: StarterOptions) -> dict[str, Any]:
     return {"from": "all[0]", "to": "all[1:]"}
 
 
-def _halves(wishes: Wishes) -> dict[str, Any]:
-    half = wishes.hosts // 2
+def _halves(options: StarterOptions) -> dict[str, Any]:
+    half = options.hosts // 2
     return {"from": f"all[:{half}]", "to": f"all[{half}:{2 * half}]"}
 
 
-def _among(wishes: Wishes) -> dict[str, Any]:
+def _among(options: StarterOptions) -> dict[str, Any]:
     return {"among": "all"}
 
 
-def _hot_spot(wishes: Wishes) -> dict[str, Any]:
+def _hot_spot(options: StarterOptions) -> dict[str, Any]:
     return {"among": "all", "hot": "all[0]", "count": 10}
 
 
-def _background(wishes: Wishes) -> dict[str, Any]:
-    offered = round(RATE.validate_python(wishes.rate) * _LOAD)
+def _background(options: StarterOptions) -> dict[str, Any]:
+    offered = round(RATE.validate_python(options.rate) * _LOAD)
     return {"among": "all", "sizes": "websearch", "rate": write_rate(offered), "count": 100}
 
 
-def _storage(wishes: Wishes) -> dict[str, Any]:
-    keys = {**_halves(wishes), "count": 100, "depth": 8, "reads": "70%", "media": "80us"}
-    if wishes.compare or _control(wishes) in _BY_ACKS:
-        keys["in_capsule"] = wishes.size or _BLOCK
+def _storage(options: StarterOptions) -> dict[str, Any]:
+    keys = {**_halves(options), "count": 100, "depth": 8, "reads": "70%", "media": "80us"}
+    if options.compare or _control(options) in _BY_ACKS:
+        keys["in_capsule"] = options.size or _BLOCK
     return keys
 
 
-PATTERNS: dict[str, Callable[[Wishes], dict[str, Any]]] = {
+PATTERNS: dict[str, Callable[[StarterOptions], dict[str, Any]]] = {
     "incast": _to_one,
     "outcast": _from_one,
     "pair": _halves,
@@ -217,12 +217,12 @@ PATTERNS: dict[str, Callable[[Wishes], dict[str, Any]]] = {
 # --- what follows from the rest ---
 
 
-def _enough_buffer(data: dict[str, Any], wishes: Wishes) -> dict[str, Any]:
+def _enough_buffer(data: dict[str, Any], options: StarterOptions) -> dict[str, Any]:
     """The buffer of an Ethernet switch, with PFC if a variant has it. None for presets with their
     own buffer."""
-    if FABRIC_KINDS[data["fabric"]].uses_credits or _of_preset(wishes, "buffer_bytes"):
+    if FABRIC_KINDS[data["fabric"]].uses_credits or _of_preset(options, "buffer_bytes"):
         return {}
-    return _buffer_with_pfc(data) if wishes.compare else _doubled_buffer(data)
+    return _buffer_with_pfc(data) if options.compare else _doubled_buffer(data)
 
 
 def _buffer_with_pfc(data: dict[str, Any]) -> dict[str, Any]:
@@ -230,9 +230,9 @@ def _buffer_with_pfc(data: dict[str, Any]) -> dict[str, Any]:
     return _doubled_buffer({**data, "fabric": ROCE.name, "switches": {"pfc": "on"}})
 
 
-def _of_preset(wishes: Wishes, field: str) -> bool:
+def _of_preset(options: StarterOptions, field: str) -> bool:
     """Whether the chosen preset gives the key."""
-    preset = PRESETS.get(wishes.preset or "")
+    preset = PRESETS.get(options.preset or "")
     return preset is not None and field in preset.model_fields_set
 
 
@@ -268,7 +268,7 @@ def _port_to_first_host(spec: Spec) -> str:
     return topology.port_name[topology.peer[topology.ports[host][0]]]
 
 
-def _checks(spec: Spec, wishes: Wishes) -> list[dict[str, Any]]:
+def _checks(spec: Spec, options: StarterOptions) -> list[dict[str, Any]]:
     """The checks: all messages arrive, and a lossless priority loses nothing."""
     checks: list[dict[str, Any]] = [{"completed": "all"}]
     if not spec.fabric_kind.uses_credits and not _drops(spec):
@@ -310,13 +310,13 @@ def _set_timers(variants: dict[str, Any], specs: Mapping[str, Spec]) -> None:
             variants[name]["hosts"]["nic"]["timeout"] = code
 
 
-def _variants(data: dict[str, Any], wishes: Wishes) -> dict[str, Any]:
+def _variants(data: dict[str, Any], options: StarterOptions) -> dict[str, Any]:
     """The four fabrics of the shipped comparisons. A preset that marks for DCTCP uses DCTCP."""
     completed = [{"completed": "all"}]
-    buffer = _buffer_with_pfc(data) if wishes.kind.uses_credits else {}
-    lossless = {"preset": wishes.preset} if _of_preset(wishes, "pfc") else {"pfc": "on", **buffer}
+    buffer = _buffer_with_pfc(data) if options.kind.uses_credits else {}
+    lossless = {"preset": options.preset} if _of_preset(options, "pfc") else {"pfc": "on", **buffer}
     marking = ("roce-dcqcn", {**lossless, "ecn": "on"}, _DCQCN)
-    if wishes.preset == "dctcp":
+    if options.preset == "dctcp":
         marking = ("roce-dctcp", {"preset": "dctcp"}, "dctcp")
     roce = (
         ("roce-lossy", {"pfc": "off", "ecn": "off", **buffer}, _SWIFT),

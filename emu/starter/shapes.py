@@ -7,21 +7,21 @@ from math import prod, sqrt
 from typing import Any
 
 from emu.errors import UsageError
-from emu.starter.wishes import Wishes
+from emu.starter.options import StarterOptions
 
 _MOST_ON_A_SWITCH = 128
 _MOST_SWITCHES = 64
 _GPUS = 8
 
 
-def topology_of(wishes: Wishes) -> dict[str, Any]:
+def topology_of(options: StarterOptions) -> dict[str, Any]:
     """The `topology:` section without cables. Raises UsageError if the number of hosts does not
     fit."""
-    refuse_strangers(wishes)
-    return {"kind": wishes.topology, **SHAPES[wishes.topology](wishes)}
+    refuse_unused_options(options)
+    return {"kind": options.topology, **SHAPES[options.topology](options)}
 
 
-def refuse_strangers(wishes: Wishes) -> None:
+def refuse_unused_options(options: StarterOptions) -> None:
     """Refuses options that this kind of topology does not have."""
     of_kind = {
         "switches": ("leaf-spine", "ring", "parking-lot"),
@@ -30,20 +30,20 @@ def refuse_strangers(wishes: Wishes) -> None:
         "dimensions": ("torus",),
     }
     for option, kinds in of_kind.items():
-        if getattr(wishes, option) and wishes.topology not in kinds:
+        if getattr(options, option) and options.topology not in kinds:
             raise UsageError(
-                f"--{option} is for {' and '.join(kinds)}, not for {wishes.topology}; leave it out"
+                f"--{option} is for {' and '.join(kinds)}, not for {options.topology}; leave it out"
             )
 
 
-def _leaf_spine(wishes: Wishes) -> dict[str, Any]:
+def _leaf_spine(options: StarterOptions) -> dict[str, Any]:
     """As many spines as a leaf has hosts: no leaf is oversubscribed."""
-    if wishes.switches is None:
-        leaves = wishes.hosts // _hosts_on_each(wishes.hosts)
+    if options.switches is None:
+        leaves = options.hosts // _hosts_on_each(options.hosts)
     else:
-        leaves = wishes.switches
-    on_each = _divided(wishes, leaves, "leaves")
-    spines = wishes.spines or min(on_each, _MOST_SWITCHES)
+        leaves = options.switches
+    on_each = _divided(options, leaves, "leaves")
+    spines = options.spines or min(on_each, _MOST_SWITCHES)
     return {"spines": spines, "leaves": leaves, "hosts_per_leaf": on_each}
 
 
@@ -67,12 +67,12 @@ def _even_more(hosts: int) -> int:
     return -(-hosts // 8) * 8
 
 
-def _fat_tree(wishes: Wishes) -> dict[str, Any]:
+def _fat_tree(options: StarterOptions) -> dict[str, Any]:
     sizes = {k**3 // 4: k for k in range(2, 17, 2)}
-    if wishes.hosts not in sizes:
-        near = _nearest(wishes.hosts, sizes)
-        raise UsageError(f"no fat tree has {wishes.hosts} hosts; take --hosts {near}")
-    return {"k": sizes[wishes.hosts]}
+    if options.hosts not in sizes:
+        near = _nearest(options.hosts, sizes)
+        raise UsageError(f"no fat tree has {options.hosts} hosts; take --hosts {near}")
+    return {"k": sizes[options.hosts]}
 
 
 def _nearest(hosts: int, sizes: Iterable[int]) -> str:
@@ -81,52 +81,52 @@ def _nearest(hosts: int, sizes: Iterable[int]) -> str:
     return " or ".join(str(size) for size in (below, above) if size is not None)
 
 
-def _rail(wishes: Wishes) -> dict[str, Any]:
-    rails = wishes.gpus or _GPUS
-    servers = _divided(wishes, rails, "GPUs of a server (--gpus)")
+def _rail(options: StarterOptions) -> dict[str, Any]:
+    rails = options.gpus or _GPUS
+    servers = _divided(options, rails, "GPUs of a server (--gpus)")
     return {
         "servers": servers,
         "rails": rails,
-        "spines": wishes.spines or min(servers, _MOST_SWITCHES),
+        "spines": options.spines or min(servers, _MOST_SWITCHES),
     }
 
 
-def _dumbbell(wishes: Wishes) -> dict[str, Any]:
-    return {"hosts_per_side": _divided(wishes, 2, "sides")}
+def _dumbbell(options: StarterOptions) -> dict[str, Any]:
+    return {"hosts_per_side": _divided(options, 2, "sides")}
 
 
-def _in_a_row(least: int) -> Callable[[Wishes], dict[str, Any]]:
+def _in_a_row(least: int) -> Callable[[StarterOptions], dict[str, Any]]:
     """The number of switches, four if the hosts divide evenly among them."""
 
-    def keys(wishes: Wishes) -> dict[str, Any]:
-        fitting = (n for n in (4, *range(least, 65)) if wishes.hosts % n == 0 and n >= least)
-        switches = wishes.switches or next(fitting, least)
+    def keys(options: StarterOptions) -> dict[str, Any]:
+        fitting = (n for n in (4, *range(least, 65)) if options.hosts % n == 0 and n >= least)
+        switches = options.switches or next(fitting, least)
         return {
             "switches": switches,
-            "hosts_per_switch": _divided(wishes, switches, "switches (--switches)"),
+            "hosts_per_switch": _divided(options, switches, "switches (--switches)"),
         }
 
     return keys
 
 
-def _torus(wishes: Wishes) -> dict[str, Any]:
-    dimensions = wishes.dimensions or (3, 3)
-    on_each = _divided(wishes, prod(dimensions), "switches (--dimensions)")
+def _torus(options: StarterOptions) -> dict[str, Any]:
+    dimensions = options.dimensions or (3, 3)
+    on_each = _divided(options, prod(dimensions), "switches (--dimensions)")
     return {"dimensions": list(dimensions), "hosts_per_switch": on_each}
 
 
-def _divided(wishes: Wishes, parts: int, what: str) -> int:
-    if wishes.hosts % parts:
-        fewer, more = wishes.hosts // parts * parts, -(-wishes.hosts // parts) * parts
+def _divided(options: StarterOptions, parts: int, what: str) -> int:
+    if options.hosts % parts:
+        fewer, more = options.hosts // parts * parts, -(-options.hosts // parts) * parts
         fitting = " or ".join(str(hosts) for hosts in (fewer, more) if hosts)
         raise UsageError(
-            f"{wishes.hosts} hosts cannot be divided evenly among {parts} {what}; take "
+            f"{options.hosts} hosts cannot be divided evenly among {parts} {what}; take "
             f"--hosts {fitting}"
         )
-    return wishes.hosts // parts
+    return options.hosts // parts
 
 
-SHAPES: dict[str, Callable[[Wishes], dict[str, Any]]] = {
+SHAPES: dict[str, Callable[[StarterOptions], dict[str, Any]]] = {
     "leaf-spine": _leaf_spine,
     "fat-tree": _fat_tree,
     "rail": _rail,

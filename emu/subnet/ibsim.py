@@ -17,9 +17,9 @@ from types import TracebackType
 from typing import Self
 
 from emu.errors import FabricError
-from emu.subnet.ibsim_issm import remind
+from emu.subnet.ibsim_issm import set_is_sm
 from emu.subnet.netfile import net_file
-from emu.subnet.programs import last_words, mad_layer_in, program, umad_to_ibsim
+from emu.subnet.programs import last_lines, mad_layer_in, program, umad_to_ibsim
 from topologies.graph import Host, Port, Topology
 from topologies.guids import port_number
 
@@ -92,9 +92,9 @@ class Ibsim:
         """Plugs it in again."""
         self.send(f'ReLink "{port.node}"[{port_number(self._topology, port)}]')
 
-    def remember_manager(self, host: Host) -> None:
+    def mark_as_manager(self, host: Host) -> None:
         """Sets the host's IsSM bit again, which plugging in its cable cleared."""
-        remind(self._socket_name, host)
+        set_is_sm(self._socket_name, host)
 
     def send(self, *commands: str) -> None:
         """Sends commands to its console."""
@@ -107,10 +107,10 @@ class Ibsim:
         read_up_to = self._log.stat().st_size
         done = f"# done {secrets.token_hex(8)}"  # it repeats comments
         self.send(*commands, done)
-        deadline, said = time.monotonic() + _SECONDS_TO_OBEY, b""
+        deadline, output = time.monotonic() + _SECONDS_TO_OBEY, b""
         with self._log.open("rb") as log:
             log.seek(read_up_to)
-            while done.encode() not in (said := said + log.read()):
+            while done.encode() not in (output := output + log.read()):
                 if time.monotonic() > deadline:
                     raise FabricError(f"ibsim does not answer; its log is {self._log}")
                 time.sleep(_SECONDS_BETWEEN_POLLS)
@@ -121,7 +121,7 @@ class Ibsim:
         while f"@{self._socket_name}:out9" not in Path("/proc/net/unix").read_text():
             if self._process.poll() is not None:
                 raise FabricError(
-                    f"ibsim refused the fabric; its last words:\n{last_words(self._log)}"
+                    f"ibsim refused the fabric; the last lines of its log:\n{last_lines(self._log)}"
                 )
             if time.monotonic() > deadline:
                 raise FabricError(f"ibsim did not start within {_SECONDS_TO_START:g} s")

@@ -29,7 +29,7 @@ _CLIENTS = 10
 _SECONDS_TO_ANSWER, _SECONDS_TO_FORGET, _SECONDS_BETWEEN_POLLS = 1.0, 1.0, 0.005
 
 
-def remind(socket_name: str, host: Host) -> None:
+def set_is_sm(socket_name: str, host: Host) -> None:
     """Sets the bit of a host whose cable was plugged in."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
         line.bind("")

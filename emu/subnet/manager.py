@@ -150,7 +150,7 @@ class ManagedFabric:
         for host in self._hosts:
             if self._own_cable(host) in back and self.can_manage(host) and acting.is_running:
                 acting.wait_for_next_sweep()
-                self.simulator.remember_manager(self._topology.host[host])
+                self.simulator.mark_as_manager(self._topology.host[host])
 
     def sweep_once_more(self) -> None:
         """Sweeps again, because the sweep after a trap may have started before all changes."""
@@ -196,8 +196,8 @@ class ManagedFabric:
 
     def _can_be_asked(self, swept: Subnet, src: str, dst: str) -> bool:
         """Whether there is a path, and the source can ask OpenSM for its path record."""
-        ways = ((src, dst), (src, self.master), (self.master, src))
-        return all(self._leads(swept, *way) for way in ways if len(set(way)) == 2)
+        paths = ((src, dst), (src, self.master), (self.master, src))
+        return all(self._leads(swept, *path) for path in paths if len(set(path)) == 2)
 
     def _leads(self, swept: Subnet, src: str, dst: str) -> bool:
         """Whether these tables lead from `src` to `dst` over connected cables."""

@@ -19,7 +19,7 @@ from typing import Self
 
 from emu.errors import FabricError
 from emu.subnet.policy import CONF, Policy
-from emu.subnet.programs import last_words, program, text_of
+from emu.subnet.programs import last_lines, program, text_of
 from topologies.graph import Topology
 
 _SECONDS_TO_SWEEP = 10.0
@@ -140,5 +140,5 @@ class OpenSm:
         return text_of(self.workdir / name)
 
     def _failed(self, what: str) -> FabricError:
-        said = last_words(self.workdir / _LOG, self.workdir / _OUTPUT)
-        return FabricError(f"OpenSM {what}; the last lines of its log:\n{said}")
+        log_end = last_lines(self.workdir / _LOG, self.workdir / _OUTPUT)
+        return FabricError(f"OpenSM {what}; the last lines of its log:\n{log_end}")

@@ -64,6 +64,6 @@ def _ask(simulator: Ibsim, at: str, slid: int, dlid: int) -> int:
         raise FabricError(f"OpenSM does not answer {at}, which asks for a path") from None
     level = _LEVEL.search(answer.stdout)
     if level is None:
-        said = (answer.stderr or answer.stdout).strip()
-        raise FabricError(f"OpenSM has no path from LID {slid} to LID {dlid}: {said}")
+        output = (answer.stderr or answer.stdout).strip()
+        raise FabricError(f"OpenSM has no path from LID {slid} to LID {dlid}: {output}")
     return int(level[1], 16)

@@ -61,7 +61,7 @@ def text_of(path: Path) -> str:
     return path.read_text(errors="replace") if path.exists() else ""
 
 
-def last_words(*logs: Path) -> str:
+def last_lines(*logs: Path) -> str:
     """The end of the first log that is not empty."""
-    said = next(filter(None, map(text_of, logs)), "")
-    return "\n".join(said.splitlines()[-_LAST_LINES:])
+    text = next(filter(None, map(text_of, logs)), "")
+    return "\n".join(text.splitlines()[-_LAST_LINES:])

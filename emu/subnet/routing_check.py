@@ -47,11 +47,11 @@ def approved(
     """
     if subnet.levels:
         _refuse_credit_loops(spec, topology, subnet, pairs)
-    asked = spec.subnet.engine
-    if subnet.engine == asked:
+    wanted = spec.subnet.engine
+    if subnet.engine == wanted:
         return subnet
     fallback = (
-        f"OpenSM cannot route this fabric by {asked} and continued with {subnet.engine}, whose "
+        f"OpenSM cannot route this fabric by {wanted} and continued with {subnet.engine}, whose "
         "paths may form a credit loop"
     )
     if "engine" in spec.subnet.model_fields_set:
@@ -60,15 +60,15 @@ def approved(
 
 
 def _remedy(spec: Spec, used: str) -> str:
-    asked, first = spec.subnet.engine, next(iter(spec.topology.build().switch))
-    if asked in ENGINES_WITH_ROOTS and asked != "ftree" and not spec.subnet.roots:
+    engine, first = spec.subnet.engine, next(iter(spec.topology.build().switch))
+    if engine in ENGINES_WITH_ROOTS and engine != "ftree" and not spec.subnet.roots:
         return f"name its roots, e.g. subnet.roots: [{first}], or ask for engine: {used}"
     return f"use engine: updn with roots, e.g. [{first}], or ask for engine: {used}"
 
 
-def engine_note(asked: str, used: str) -> str:
+def engine_note(wanted: str, used: str) -> str:
     """Of a sweep in the course of a run."""
-    return f"OpenSM could not route the remaining links by {asked}, and continued with {used}"
+    return f"OpenSM could not route the remaining links by {wanted}, and continued with {used}"
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ def kept_levels(
 def _refuse_credit_loops(
     spec: Spec, topology: Topology, subnet: Subnet, pairs: Iterable[tuple[str, str]]
 ) -> None:
-    ways = [(src, dst, subnet.levels[src][dst]) for src, dst in pairs]
-    loop = _credit_loop(spec, topology, subnet, ways)
+    paths = [(src, dst, subnet.levels[src][dst]) for src, dst in pairs]
+    loop = _credit_loop(spec, topology, subnet, paths)
     if loop is None:
         return
     lanes = min(spec.switch(switch).credits.vls for switch in topology.switch)
@@ -140,17 +140,17 @@ def _shown(topology: Topology, loop: Sequence[Lane]) -> str:
 
 
 def _credit_loop(
-    spec: Spec, topology: Topology, subnet: Subnet, ways: Iterable[tuple[str, str, int]]
+    spec: Spec, topology: Topology, subnet: Subnet, paths: Iterable[tuple[str, str, int]]
 ) -> list[Lane] | None:
     """Lanes that wait for each other, each for the next; None if there is no credit loop.
 
-    `ways`: source host, destination host and service level of each path.
+    `paths`: source host, destination host and service level of each path.
     """
     behind: dict[Lane, dict[Lane, None]] = {}  # an order, so that an error is always the same
     lane_of = {
         port: spec.subnet.vl_of_sl(lanes_of_link(spec, topology, port)) for port in topology.peer
     }
-    for src, dst, level in sorted(ways):
+    for src, dst, level in sorted(paths):
         for offset in range(1 << subnet.lmc):
             path = subnet.path(topology, src, dst, offset)
             lanes = [(port, lane_of[port][level]) for port in path]

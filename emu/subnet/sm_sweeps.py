@@ -71,9 +71,9 @@ def manager_hosts(spec: Spec, topology: Topology) -> tuple[str, ...]:
     return (safe or hosts)[:1]
 
 
-def pairs_of(spec: Spec, *, everybody: bool = False) -> set[tuple[str, str]]:
-    """Pairs of hosts that exchange packets, in both directions. With `everybody`, all pairs."""
-    if everybody:
+def pairs_of(spec: Spec, *, all_pairs: bool = False) -> set[tuple[str, str]]:
+    """Pairs of hosts that exchange packets, in both directions. With `all_pairs`, all pairs."""
+    if all_pairs:
         return set(permutations(spec.topology.build().host, 2))
     return {
         pair
@@ -82,26 +82,26 @@ def pairs_of(spec: Spec, *, everybody: bool = False) -> set[tuple[str, str]]:
     }
 
 
-def swept(spec: Spec, topology: Topology, *others: Spec, everybody: bool = False) -> Subnet | None:
+def swept(spec: Spec, topology: Topology, *others: Spec, all_pairs: bool = False) -> Subnet | None:
     """OpenSM's decisions for an InfiniBand fabric; None for another. See `manage`."""
     if not spec.fabric_kind.has_subnet_manager:
         return None
     with TemporaryDirectory(prefix="emu-subnet-") as workdir:
-        return manage(spec, topology, Path(workdir), *others, everybody=everybody)
+        return manage(spec, topology, Path(workdir), *others, all_pairs=all_pairs)
 
 
 def manage(
-    spec: Spec, topology: Topology, workdir: Path, *others: Spec, everybody: bool = False
+    spec: Spec, topology: Topology, workdir: Path, *others: Spec, all_pairs: bool = False
 ) -> Subnet:
     """Computes the subnet manager's decisions for the start of a run and for all link changes.
 
     They hold for `others`, too: specs of the same fabric and faults with other traffic. With
-    `everybody`, any host may send to any other.
+    `all_pairs`, any host may send to any other.
 
     Raises HostError, FabricError; also if OpenSM does not do what the spec asks for.
     """
     master = manager_hosts(spec, topology)[:1]
-    pairs = pairs_of(spec, everybody=everybody).union(*map(pairs_of, others))
+    pairs = pairs_of(spec, all_pairs=all_pairs).union(*map(pairs_of, others))
     with ManagedFabric(topology, policy_of(spec), workdir, hosts=master) as managed:
         first = approved(spec, topology, managed.subnet(pairs), pairs)
         swept: dict[frozenset[Cable], Resweep] = {frozenset(): Resweep(0, first.lfts, first.levels)}

@@ -42,7 +42,7 @@ from emu.wire.opcodes import (
     Transport,
     extension_offset,
 )
-from emu.wire.psn import PsnTrail
+from emu.wire.psn import PsnSequence
 from emu.wire.reader import open_capture
 
 _BTH = Struct(">BxHII")
@@ -129,7 +129,7 @@ def _count_native(counts: Inspection, record: Record) -> None:
     found = find_native_transport(record.data)
     end = ib_packet_bytes(record.data)
     vcrc = record.data[end : end + crc.VCRC_BYTES]
-    counts.vcrc.judge(vcrc, crc.vcrc(record.data[:end]) if vcrc else None)
+    counts.vcrc.count(vcrc, crc.vcrc(record.data[:end]) if vcrc else None)
     _count_found(counts, record, found)
 
 
@@ -144,7 +144,7 @@ def _count_found(counts: Inspection, record: Record, found: TransportPacket | Ot
         counts.low_source_ports += found.source_port < _LOWEST_DYNAMIC_PORT
     counts.ip_options += found.options
     icrc = record.data[found.end - crc.ICRC_BYTES : found.end]
-    counts.icrc.judge(icrc, expected_icrc(record.data, found))
+    counts.icrc.count(icrc, expected_icrc(record.data, found))
     if len(record.data) < found.bth + BTH_BYTES:
         raise CutShort("BTH")
     _count_transport(counts, record, found)
@@ -164,8 +164,10 @@ def _count_transport(counts: Inspection, record: Record, found: TransportPacket)
         read_bytes = None
         if operation == RDMA_READ_REQUEST:
             read_bytes = _extension_word(record.data, found.bth, opcode, Extension.RETH, 12)
-        trail = counts.flows.setdefault(_flow_key(record, found, qp_word & _QP_MASK), PsnTrail())
-        trail.see(psn_word & _PSN_MASK, read_bytes=read_bytes)
+        sequence = counts.flows.setdefault(
+            _flow_key(record, found, qp_word & _QP_MASK), PsnSequence()
+        )
+        sequence.see(psn_word & _PSN_MASK, read_bytes=read_bytes)
 
 
 def _count_mac_control(counts: Inspection, data: bytes) -> None:
@@ -195,7 +197,7 @@ def _count_flow_control(counts: Inspection, data: bytes) -> None:
         raise CutShort("flow-control packet")
     counts.credit_updates[f"vl{data[2] >> 4}"] += 1
     fields, lpcrc = data[:_FLOW_CONTROL_FIELDS], data[_FLOW_CONTROL_FIELDS:]
-    counts.lpcrc.judge(lpcrc, crc.lpcrc(fields))
+    counts.lpcrc.count(lpcrc, crc.lpcrc(fields))
 
 
 def _extension_word(

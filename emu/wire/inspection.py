@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from emu.wire.opcodes import Opcode
-from emu.wire.psn import PsnTrail
+from emu.wire.psn import PsnSequence
 
 SCHEMA = "emu.inspect/1"
 ECN_NAMES = {0b00: "not_ect", 0b01: "ect1", 0b10: "ect0", 0b11: "ce"}
 
 
 @dataclass
-class Verdicts:
+class ChecksumCounts:
     """The results of checks of one kind of checksum."""
 
     ok: int = 0
@@ -23,7 +23,7 @@ class Verdicts:
     unchecked: int = 0
     """Packets that were not captured completely."""
 
-    def judge(self, found: bytes, expected: bytes | None) -> None:
+    def count(self, found: bytes, expected: bytes | None) -> None:
         if expected is None or len(found) < len(expected):
             self.unchecked += 1
         elif found == expected:
@@ -62,9 +62,9 @@ class Inspection:
     interfaces: Counter[str] = field(default_factory=Counter)
     carriers: Counter[str] = field(default_factory=Counter)
     opcodes: Counter[str] = field(default_factory=Counter)
-    icrc: Verdicts = field(default_factory=Verdicts)
-    vcrc: Verdicts = field(default_factory=Verdicts)
-    lpcrc: Verdicts = field(default_factory=Verdicts)
+    icrc: ChecksumCounts = field(default_factory=ChecksumCounts)
+    vcrc: ChecksumCounts = field(default_factory=ChecksumCounts)
+    lpcrc: ChecksumCounts = field(default_factory=ChecksumCounts)
     ecn: Counter[str] = field(default_factory=Counter)
     """RoCEv2 packets by the ECN bits of IP: `not_ect`, `ect0`, `ect1`, `ce`."""
     acknowledgements: Counter[str] = field(default_factory=Counter)
@@ -75,7 +75,7 @@ class Inspection:
     xon: Counter[str] = field(default_factory=Counter)
     credit_updates: Counter[str] = field(default_factory=Counter)
     """Flow-control packets by virtual lane: `vl0`."""
-    flows: dict[FlowKey, PsnTrail] = field(default_factory=dict)
+    flows: dict[FlowKey, PsnSequence] = field(default_factory=dict)
     vlan_tagged: int = 0
     vlan_stacked: int = 0
     """VLAN-tagged frames with two tags or more."""
@@ -119,7 +119,7 @@ class Inspection:
             "psn_gaps": gaps,
             "psn_missing": missing,
             "psn_repeats": repeats,
-            "flows": [_flow_json(key, trail) for key, trail in self.flows.items()],
+            "flows": [_flow_json(key, sequence) for key, sequence in self.flows.items()],
             "vlan_tagged": self.vlan_tagged,
             "vlan_stacked": self.vlan_stacked,
             "ip_options": self.ip_options,
@@ -134,11 +134,11 @@ class Inspection:
 
     def psn_totals(self) -> tuple[int, int, int]:
         """Gaps, missing PSNs and repeats over all flows."""
-        trails = self.flows.values()
+        sequences = self.flows.values()
         return (
-            sum(trail.gaps for trail in trails),
-            sum(trail.missing for trail in trails),
-            sum(trail.repeats for trail in trails),
+            sum(sequence.gaps for sequence in sequences),
+            sum(sequence.missing for sequence in sequences),
+            sum(sequence.repeats for sequence in sequences),
         )
 
     def see_time(self, time_ns: int) -> None:
@@ -146,14 +146,14 @@ class Inspection:
         self.last_ns = time_ns if self.last_ns is None else max(time_ns, self.last_ns)
 
 
-def _flow_json(key: FlowKey, trail: PsnTrail) -> dict[str, Any]:
+def _flow_json(key: FlowKey, sequence: PsnSequence) -> dict[str, Any]:
     return {
         "interface": key.interface,
         "src": key.src,
         "dst": key.dst,
         "dest_qp": key.dest_qp,
-        "packets": trail.packets,
-        "gaps": trail.gaps,
-        "missing": trail.missing,
-        "repeats": trail.repeats,
+        "packets": sequence.packets,
+        "gaps": sequence.gaps,
+        "missing": sequence.missing,
+        "repeats": sequence.repeats,
     }

@@ -25,7 +25,7 @@ def psn_difference(a: int, b: int) -> int:
 
 
 @dataclass
-class PsnTrail:
+class PsnSequence:
     """The gaps and repeats among one flow's PSNs so far."""
 
     packets: int = 0

@@ -31,15 +31,15 @@ def install() -> tuple[Path, Path, list[Path]]:
     """
     profile, program = _profile(), extcap_folder() / _NAME
     _refuse_foreign(program)
-    ours = {path.name: path.read_bytes() for path in sorted(_PROFILE.iterdir())}
+    shipped = {path.name: path.read_bytes() for path in sorted(_PROFILE.iterdir())}
     with writing_into(profile, "folder by XDG_CONFIG_HOME"):
         known = _known(profile)
-        kept = [profile / name for name in ours if _is_the_users(profile / name, known)]
-        for name in ours:
+        kept = [profile / name for name in shipped if _is_the_users(profile / name, known)]
+        for name in shipped:
             if profile / name not in kept:
                 with new_file(profile / name) as stream:
-                    stream.write(ours[name])
-        listed = {name: _digest(text) for name, text in ours.items()}
+                    stream.write(shipped[name])
+        listed = {name: _digest(text) for name, text in shipped.items()}
         write_text(profile / _LIST, json.dumps(listed, indent=2) + "\n")
     with writing_into(program.parent, "folder by WIRESHARK_EXTCAP_DIR"):
         write_text(program, f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m {_MODULE} "$@"\n')

@@ -17,7 +17,7 @@ import pytest
 from emu.errors import HostError
 from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.messages import Failure, Ready
-from emu.resources import allow_files, lacking
+from emu.resources import allow_files, exhausted_resource
 
 ROOT = Path(__file__).parents[2]
 PAIR = str(ROOT / "topologies" / "pair.emu.yml")
@@ -163,12 +163,12 @@ def test_a_soft_limit_on_files_is_raised_as_needed() -> None:
 def test_missing_resources_are_named(error: Exception, says: str) -> None:
     """The resource is named even if another error followed, and the
     error crosses a lab unchanged."""
-    found = lacking(error)
+    found = exhausted_resource(error)
     assert isinstance(found, HostError)
     assert str(found).startswith(says)
     consequence = ValueError("consequence")
     consequence.__cause__ = error
-    assert str(lacking(consequence)) == str(found)
+    assert str(exhausted_resource(consequence)) == str(found)
     assert Failure.of(consequence).kind == "host"
 
 
@@ -176,7 +176,7 @@ def test_missing_resources_are_named(error: Exception, says: str) -> None:
     "error", [OSError(errno.ENOENT, "x"), BlockingIOError(errno.EAGAIN, "x"), ValueError("x")]
 )
 def test_other_errors_are_no_missing_resource(error: Exception) -> None:
-    assert lacking(error) is None
+    assert exhausted_resource(error) is None
 
 
 def test_files_lost_on_a_channel_raise_an_error() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from emu.wire.capture import Direction, Interface, LinkType
 from emu.wire.inspect import inspect
-from emu.wire.live import LiveWriter
+from emu.wire.pcapng_stream import PcapngStreamWriter
 from emu.wire.reader import open_capture
 from emu.wireshark import install
 from tests.support.background_lab import at_home, lab_up, status_of
@@ -58,7 +58,7 @@ def test_a_second_start_of_traffic_reuses_no_psn(me: User) -> None:
         file = me.home.parent / "twice.pcapng"
         _capture_traffic(me, file, starts=2)
         found = inspect(file)
-        assert sum(trail.packets for trail in found.flows.values()) >= 2 * 49
+        assert sum(sequence.packets for sequence in found.flows.values()) >= 2 * 49
         assert found.psn_totals() == (0, 0, 0)
 
 
@@ -147,7 +147,7 @@ def test_every_filter_of_the_profile_is_valid(file: str, tmp_path: Path) -> None
     assert len(filters) >= 5
     empty = tmp_path / "empty.pcapng"
     with empty.open("wb") as stream:
-        LiveWriter(stream, Interface("left:h1", LinkType.ETHERNET))
+        PcapngStreamWriter(stream, Interface("left:h1", LinkType.ETHERNET))
     for one in filters:
         command = ["tshark", "-r", str(empty), "-Y", one]
         done = subprocess.run(command, capture_output=True, text=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from emu.daemon.fidelity import judged, timing_of_shim
+from emu.daemon.fidelity import fidelity_between, timing_of_shim
 from emu.lab.ipc.queries import ShimTiming
 from emu.measure.raw_counters import CounterTable, RawCounters
 from emu.measure.recording import Fidelity
@@ -41,7 +41,7 @@ def share_of(now: Mapping[str, RawCounters]) -> ShimTiming:
 
 def of_an_interactive_lab(counted: RawCounters) -> Fidelity:
     before, after = share_of({}), share_of({"left:right": counted})
-    return judged(SPEC, 1000.0, before, after, observation(histogram(1)))
+    return fidelity_between(SPEC, 1000.0, before, after, observation(histogram(1)))
 
 
 @pytest.mark.parametrize("verdict", [of_a_run, of_an_interactive_lab])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emu.daemon.faults import check_settings
+from emu.daemon.lab_faults import check_settings
 from emu.daemon.nic_faults import NicFaults
 from emu.errors import UsageError
 from emu.lab.ipc.codec import Json

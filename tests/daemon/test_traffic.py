@@ -52,7 +52,7 @@ class Staff:
 
     def __init__(self) -> None:
         self.there: dict[int, Channel] = {}
-        """Process id -> far end, without dismissed processes."""
+        """Process id -> far end, without processes that were ended."""
         self.ever: list[Channel] = []
         self.says: dict[str, Failure] = {}
         self._channels: dict[int, Channel] = {}
@@ -73,7 +73,7 @@ class Staff:
             channel.send(Done())
         return near
 
-    def dismiss(self, pid: int) -> None:
+    def end_process(self, pid: int) -> None:
         """End a process. Messages that it was sent before can still be read."""
         self.there.pop(pid)._socket.shutdown(socket.SHUT_WR)
         del self._channels[pid]
@@ -168,7 +168,7 @@ def test_failed_traffic_start_leaves_no_process(lab: Lab) -> None:
 @pytest.mark.parametrize("lab", [TCP], indirect=True)
 @pytest.mark.parametrize("name", ["the NIC process", "the TCP process"])
 def test_failed_setup_leaves_no_process(lab: Lab, name: str) -> None:
-    """Processes that started earlier are dismissed as well."""
+    """Processes that started earlier are ended as well."""
     lab.staff.says[name] = Failure("host", "no more memory", "take less")
     with pytest.raises(Exception, match="no more memory; take less"):
         lab.traffic.start()

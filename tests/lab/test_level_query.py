@@ -96,7 +96,7 @@ def test_only_notes_of_credit_loops_outlive_the_next_note() -> None:
     in_use = LevelsInUse(levels_of(PAIRS), notes)
     one, loop, last = KeptLevels(1, 20, ""), KeptLevels(2, 20, "a"), KeptLevels(3, 20, "")
     for kept in (one, loop, last):
-        in_use.note(lambda _, kept=kept: kept)  # type: ignore[misc]
+        in_use.update_note(lambda _, kept=kept: kept)  # type: ignore[misc]
     assert notes == ["another", loop.note, last.note]
     in_use.replace_all()
     assert notes == ["another", loop.note]
@@ -106,6 +106,6 @@ def test_levels_without_a_nic_are_ignored() -> None:
     in_use = LevelsInUse(levels_of(PAIRS), [])
     in_use.replace_all()
     in_use.add(levels_of(PAIRS, level=1))
-    judged: list[object] = []
-    in_use.note(judged.append)
-    assert judged == [[levels_of(PAIRS, level=1)]]
+    asked_about: list[object] = []
+    in_use.update_note(asked_about.append)
+    assert asked_about == [[levels_of(PAIRS, level=1)]]

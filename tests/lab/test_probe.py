@@ -107,7 +107,7 @@ def test_the_remedy_for_ebpf_depends_on_the_user(
     monkeypatch.setattr(probe, "is_installed", lambda program: has_clang)
     monkeypatch.setattr(Path, "exists", lambda path: True)
     (marker,) = (p for p in probe.PROBES if p.name == "eBPF marker")
-    assert marker.remedy_here().startswith(says)
+    assert marker.user_remedy().startswith(says)
 
 
 @pytest.mark.parametrize(

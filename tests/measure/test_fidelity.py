@@ -11,7 +11,7 @@ import pytest
 from emu.measure.fidelity import bucket_value, fidelity_of, percentile
 from emu.measure.observation import Observation
 from emu.measure.recording import Fidelity
-from emu.measure.timeline import NOTHING_NOTED, Timeline
+from emu.measure.timeline import EMPTY_TIMELINE, Timeline
 from tests.support.observations import WAYS_TO_BE_LATE, bucket_of, histogram, observation
 
 BUDGET_NS = 335
@@ -21,13 +21,13 @@ SLOWDOWN = 1000.0
 
 def verdict(
     *observations: Observation,
-    noted: Timeline = NOTHING_NOTED,
+    timeline: Timeline = EMPTY_TIMELINE,
     transit_lost: int = 0,
     dropped_by_faults: int = 0,
 ) -> Fidelity:
     return fidelity_of(
         observations,
-        noted,
+        timeline,
         slowdown=SLOWDOWN,
         budget_ns=BUDGET_NS,
         headroom_ns=HEADROOM_NS,
@@ -81,7 +81,7 @@ def test_packet_lost_in_open_vswitch_makes_it_inconclusive() -> None:
     assert found.reasons == ("Open vSwitch lost 2 packets; try a larger slowdown",)
 
 
-def noted(late_ns: list[int], dropped: list[int]) -> Timeline:
+def timeline_of(late_ns: list[int], dropped: list[int]) -> Timeline:
     """Values by interval of 1 us; lateness is in emulated time."""
     none = np.zeros(len(late_ns), np.int64)
     late = 1000 * np.array(late_ns, np.int64)
@@ -100,16 +100,16 @@ def test_drops_soon_after_late_frames_are_inconclusive(
     late_ns: list[int], dropped: list[int]
 ) -> None:
     """During the lateness, for as long again, and until the headroom of 2 us is full."""
-    found = verdict(observation(histogram(1)), noted=noted(late_ns, dropped))
+    found = verdict(observation(histogram(1)), timeline=timeline_of(late_ns, dropped))
     assert found.verdict == "inconclusive"
     assert "5 lossless packets were dropped" in found.reasons[0]
 
 
 def test_drops_by_a_fault_stay_conclusive() -> None:
     """As many as the fault counts; one more is inconclusive."""
-    seen = noted([0, 340, 0, 0, 0, 0], [0, 5, 0, 0, 0, 0])
+    seen = timeline_of([0, 340, 0, 0, 0, 0], [0, 5, 0, 0, 0, 0])
     verdicts = (
-        verdict(observation(histogram(1)), noted=seen, dropped_by_faults=by_faults).verdict
+        verdict(observation(histogram(1)), timeline=seen, dropped_by_faults=by_faults).verdict
         for by_faults in (5, 4)
     )
     assert list(verdicts) == ["ok", "inconclusive"]
@@ -126,7 +126,7 @@ def test_drops_by_a_fault_stay_conclusive() -> None:
 )
 def test_drops_without_a_late_frame_are_conclusive(late_ns: list[int], dropped: list[int]) -> None:
     """A drop before, long after or without a late frame shows that the fabric itself drops."""
-    found = verdict(observation(histogram(1)), noted=noted(late_ns, dropped))
+    found = verdict(observation(histogram(1)), timeline=timeline_of(late_ns, dropped))
     assert found.verdict == "ok"
 
 

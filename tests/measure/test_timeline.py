@@ -12,7 +12,7 @@ import pytest
 
 from emu.measure.cpu import CpuSamples
 from emu.measure.recording import Recording
-from emu.measure.timeline import LOSSES, NOTHING_NOTED, Timeline
+from emu.measure.timeline import EMPTY_TIMELINE, LOSSES, Timeline
 from tests.support.lab_recording import at_the_start, recorded
 from tests.support.observations import histogram, observation
 
@@ -96,9 +96,9 @@ def test_timelines_of_all_processes_merge() -> None:
 
 def test_process_without_records_changes_nothing() -> None:
     nothing = CpuSamples((0,), {"shim": (0.0,)})
-    noted = _timeline(1_000_000, s5=(7_000, 9_000, (1, 0, 0, 0)))
-    for views in ((noted, NOTHING_NOTED), (NOTHING_NOTED, noted)):
+    timeline = _timeline(1_000_000, s5=(7_000, 9_000, (1, 0, 0, 0)))
+    for views in ((timeline, EMPTY_TIMELINE), (EMPTY_TIMELINE, timeline)):
         machine = _recorded(*views, nothing).machine
         assert machine.kept_ns.tolist() == [0, 0, 0, 0, 0, 9]
         assert machine.lost_frames.sum(axis=0).tolist() == [1, 0, 0, 0]
-    assert len(_recorded(NOTHING_NOTED, NOTHING_NOTED, nothing).machine.ledger_time_ns) == 0
+    assert len(_recorded(EMPTY_TIMELINE, EMPTY_TIMELINE, nothing).machine.ledger_time_ns) == 0

@@ -12,7 +12,7 @@ import pytest
 from emu.errors import RemoteProtocolError, UsageError
 from emu.rdma import Lab
 from emu.rdma.names import QPType
-from emu.rdma.pingpong import End, PingPongConfig, Player
+from emu.rdma.pingpong import End, PingPong, PingPongConfig
 
 OF_LINUX = b"0000:000011:248e8e:00000000000000000000ffff0a090001\0"
 """The handshake of ibv_rc_pingpong on rxe with the address 10.9.0.1."""
@@ -40,22 +40,22 @@ def test_invalid_handshake_line_is_refused(line: bytes, error: str) -> None:
 @pytest.mark.parametrize("qp_type", [QPType.RC, QPType.UC])
 def test_every_new_message_comes_back(qp_type: QPType) -> None:
     """The client sends new bytes each time, the server returns them; sizes need not be round."""
-    game = PingPongConfig(qp_type, size=9_999, iterations=20, mtu=1024, timeout=14)
+    config = PingPongConfig(qp_type, size=9_999, iterations=20, mtu=1024, timeout=14)
     with Lab(SPEC) as lab:
-        client, server = (Player(lab.host(name).rdma, game) for name in ("h1", "h2"))
+        client, server = (PingPong(lab.host(name).rdma, config) for name in ("h1", "h2"))
         client.connect(server.qp.end)
         server.connect(client.qp.end)
 
         async def both() -> tuple[int, int]:
-            ours = client.play(Random(1), is_client=True)
-            played, waited = await asyncio.gather(ours, server.play(None, is_client=False))
-            return played, waited
+            ours = client.run(Random(1), is_client=True)
+            from_client, from_server = await asyncio.gather(ours, server.run(None, is_client=False))
+            return from_client, from_server
 
         assert lab.run(both()) == (20, 0)
 
 
 def test_packets_larger_than_the_mtu_are_refused() -> None:
-    game = PingPongConfig(QPType.RC, size=64, iterations=1, mtu=4096, timeout=14)
+    config = PingPongConfig(QPType.RC, size=64, iterations=1, mtu=4096, timeout=14)
     error = "packets of 1024 bytes, and these are of 4096"
     with Lab(SPEC, "hosts.nic.mtu=1024") as lab, pytest.raises(UsageError, match=error):
-        Player(lab.host("h1").rdma, game)
+        PingPong(lab.host("h1").rdma, config)

@@ -109,7 +109,7 @@ def test_values_are_placed_by_their_axes() -> None:
     assert second.at(10, 4) == pytest.approx((second.left + second.width, second.top))
     assert second.left + second.width <= 400
     assert first.at(-5, 9) == pytest.approx((first.left, first.top))  # beyond the axes
-    first.stairs(np.array([0, 5, 10]), np.array([1, 4]), SERIES[0])
+    first.step_line(np.array([0, 5, 10]), np.array([1, 4]), SERIES[0])
     svg = figure.svg("two <plots>")
     assert 'aria-label="two &lt;plots&gt;"' in svg
     assert svg.count("<svg") == 1

@@ -134,10 +134,10 @@ def test_opensm_routes_the_fabric_once_for_all_sizes(monkeypatch: pytest.MonkeyP
     asked: list[set[tuple[str, str]]] = []
 
     def counted(
-        spec: Spec, topology: Topology, workdir: Path, *others: Spec, everybody: bool
+        spec: Spec, topology: Topology, workdir: Path, *others: Spec, all_pairs: bool
     ) -> Subnet:
         asked.append(pairs_of(spec).union(*map(pairs_of, others)))
-        return manage(spec, topology, workdir, *others, everybody=everybody)
+        return manage(spec, topology, workdir, *others, all_pairs=all_pairs)
 
     monkeypatch.setattr("emu.subnet.sm_sweeps.manage", counted)
     options = ("-f", "1024", "-g", "4", "--fabric", "ib")

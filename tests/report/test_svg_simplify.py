@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from emu.report.svg_simplify import Corner, outline, stairs
+from emu.report.svg_simplify import Corner, outline, step_line
 
 STEPS = 300
 
@@ -30,7 +30,7 @@ def test_collinear_corners_are_removed(corners: list[Corner], thinned: str) -> N
 def test_a_curve_keeps_its_peaks_to_a_tenth_of_a_point() -> None:
     """Every height stays, and a flat stretch is one segment."""
     heights = np.random.default_rng(7).integers(0, 40, STEPS).repeat(2)
-    drawn = outline(stairs(range(2 * STEPS + 1), heights.tolist()))
+    drawn = outline(step_line(range(2 * STEPS + 1), heights.tolist()))
     tall = {float(y) for y in re.findall(r"V([\d.]+)|M\S+ ([\d.]+)", drawn) for y in y if y}
     assert tall == set(heights.tolist())
     assert drawn.count("H") <= STEPS

@@ -11,7 +11,7 @@ import pytest
 
 from emu.measure.recording import FailedQueuePair
 from emu.report.diagnosis import diagnoses
-from emu.report.early_timers import sent_in_vain
+from emu.report.early_timers import resent_without_loss
 from emu.report.run_view import RunFacts
 from emu.report.timer_waits import timer_waits
 from emu.spec.model import spec_from_text
@@ -103,7 +103,7 @@ def test_early_timers_suppress_the_advice_to_lower_them(tmp_path: Path) -> None:
     loss does not contradict it.
     """
     late = facts_of(LATE_ANSWERS.replace("PRIORITIES", "3"), tmp_path)
-    in_vain = {flow.name: flow.retransmitted_packets for flow in sent_in_vain(late)}
+    in_vain = {flow.name: flow.retransmitted_packets for flow in resent_without_loss(late)}
     assert in_vain
     assert all(name.startswith("incast.") for name in in_vain)
     told = {one.pathology.name: one.found for one in diagnoses(late)}
@@ -117,12 +117,12 @@ def test_early_timers_suppress_the_advice_to_lower_them(tmp_path: Path) -> None:
 def test_lost_packets_are_not_retransmitted_in_vain() -> None:
     """Packets that a fault may have dropped count as lost."""
     lossy = with_a_gap("pattern: pair, from: h2, to: h1, size: 4MB")
-    assert sent_in_vain(lossy) == []
+    assert resent_without_loss(lossy) == []
     clean = {"packets": 2_000, "retransmitted_packets": 3}
     recording = replace(lossy.recording, ports={}, totals=clean)
-    assert [flow.name for flow in sent_in_vain(run(recording, lossy.spec))] == ["load"]
+    assert [flow.name for flow in resent_without_loss(run(recording, lossy.spec))] == ["load"]
     faulty = replace(recording, totals=clean | {"drops_fault": 1})
-    assert sent_in_vain(run(faulty, lossy.spec)) == []
+    assert resent_without_loss(run(faulty, lossy.spec)) == []
 
 
 def test_samples_grow_evenly_outside_the_gap() -> None:

@@ -12,7 +12,7 @@ from emu.errors import ExitCode
 from emu.measure.recording import Counters, Fidelity, Recording
 from emu.measure.requests import UNFINISHED, UNKNOWN, Requests
 from emu.report.summary import summarise
-from emu.report.verdict import CheckResult, exit_code, judge
+from emu.report.verdict import CheckResult, check_results, exit_code
 from emu.spec.model import Check
 from tests.support.synthetic import INCAST, INCONCLUSIVE, record, spec
 from traffic.graph import Asks
@@ -26,7 +26,7 @@ def run(fabric: str = "roce", victim_ns: int | None = 100_000, **fields: Any) ->
 
 
 def one(check: dict[str, Any], measured: Recording) -> CheckResult:
-    (result,) = judge([Check.model_validate(check)], measured)
+    (result,) = check_results([Check.model_validate(check)], measured)
     return result
 
 
@@ -325,4 +325,4 @@ def test_exit_code_of_checks_and_fidelity(
 ) -> None:
     """Inconclusive takes precedence over failed."""
     measured = run(victim_ns=victim_ns, fidelity=fidelity)
-    assert exit_code([summarise(measured)], judge(spec().verify, measured)[:1]) is code
+    assert exit_code([summarise(measured)], check_results(spec().verify, measured)[:1]) is code

@@ -8,7 +8,7 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from emu.report.verdict import CheckResult, judge
+from emu.report.verdict import CheckResult, check_results
 from emu.spec.model import Check
 from emu.wire.layers import BTH, Opcode
 from tests.support import capture_files as files
@@ -25,7 +25,7 @@ def checked(folder: Path, captures: dict[str, bytes], **check: object) -> CheckR
     paths = {port: folder / port.replace(":", "-") for port in captures}
     for port, path in paths.items():
         path.write_bytes(captures[port])
-    (result,) = judge(
+    (result,) = check_results(
         [Check.model_validate({"checksums": check})],
         record(RUN, ends_ns={"flow": 1}, captures=paths),
     )

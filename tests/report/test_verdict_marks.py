@@ -8,7 +8,7 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from emu.report.verdict import judge
+from emu.report.verdict import check_results
 from emu.spec.model import Check
 from emu.wire.capture import Direction, Interface, LinkType
 from emu.wire.layers import BTH, Opcode
@@ -63,5 +63,5 @@ def test_the_share_of_marks_is_within_chance(
 ) -> None:
     wanted = {"at": "leaf1:h1", "first": first, "last": last, "probability": probability}
     run = record(RUN, ends_ns={"flow": 1}, captures={"leaf1:h1": capture})
-    (result,) = judge([Check.model_validate({"marks": wanted})], run)
+    (result,) = check_results([Check.model_validate({"marks": wanted})], run)
     assert (result.passed, result.detail) == (passed, detail)

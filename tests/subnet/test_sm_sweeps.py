@@ -25,7 +25,7 @@ from emu.lab.ipc.codec import from_line, to_line
 from emu.lab.ipc.routing import LinksChanged, Tables
 from emu.lab.live_subnet import LiveSubnet
 from emu.rdma import AH, Lab, QPAttr, QPType, SendWR
-from emu.rdma.live import _borrow
+from emu.rdma.real_clock import _borrow
 from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import spec_from_text
 from emu.spec.scenario import Spec
@@ -36,7 +36,7 @@ from emu.subnet.programs import text_of
 from emu.subnet.routing_check import KeptLevels, engine_note, kept_levels
 from emu.subnet.sm_sweeps import manage, policy_of
 from emu.subnet.subnet import PathSLs, Resweep
-from tests.support.capture_judge import frames_of
+from tests.support.capture_checker import frames_of
 from tests.support.waiting import eventually
 
 RING = """
@@ -236,7 +236,7 @@ class ShimEnd:
 def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveSubnet]:
     """A lab's subnet manager, without the lab."""
     monkeypatch.setattr(live_subnet, "PRIVATE", tmp_path)
-    supervisor: Any = SimpleNamespace(adopt=lambda name, pid: None)
+    supervisor: Any = SimpleNamespace(watch_child=lambda name, pid: None)
     spec = spec_of()
     subnet = LiveSubnet(spec, spec.topology.build(), supervisor, all_hosts=False)
     yield subnet
@@ -374,7 +374,7 @@ def test_borrowed_lab_queries_levels_that_came_later(subnet: Subnet) -> None:
         return BorrowedNic(1, fallen_back), [socket.socket().detach()]
 
     lab: Any = SimpleNamespace(ask=answer)
-    wires = _borrow(lab, topology)
-    for opened, _ in wires.hosts.values():
+    sockets = _borrow(lab, topology)
+    for opened, _ in sockets.hosts.values():
         opened.close()
-    assert wires.levels() == subnet.levels
+    assert sockets.levels() == subnet.levels

@@ -8,7 +8,7 @@ import numpy as np
 
 from emu.measure.fidelity import bucket_value
 from emu.measure.observation import Histogram, Observation, Samples, Timing
-from emu.measure.timeline import NOTHING_NOTED
+from emu.measure.timeline import EMPTY_TIMELINE
 
 
 def bucket_of(value: int) -> int:
@@ -36,6 +36,6 @@ def observation(late: Histogram, way: str = "late_sent", **faults: int) -> Obser
         send_failures=faults.get("send_failures", 0),
         receive_drops=faults.get("receive_drops", 0),
         overtaken=faults.get("overtaken", 0),
-        timeline=NOTHING_NOTED,
+        timeline=EMPTY_TIMELINE,
     )
     return Observation({}, samples, faults.get("exhausted", 0), 0, timing=timing)

@@ -22,7 +22,7 @@ from emu.rdma.attributes import QPAttr
 from emu.rdma.context import Context
 from emu.rdma.external_nic import nic_on
 from emu.rdma.names import AccessFlag, QPType, WROpcode
-from emu.rdma.pingpong import PingPongConfig, Player, dial, meet
+from emu.rdma.pingpong import PingPong, PingPongConfig, exchange_and_connect, open_connection
 from emu.rdma.work import SendWR
 from tests.vm.games import GAMES, MEMORY_BYTES, ONE_SIDED, PORT, Pingpong, one_line
 
@@ -46,13 +46,13 @@ def tell(name: str, result: dict[str, Any]) -> None:
 
 async def play(wanted: Pingpong, interface: str, rxe: str) -> dict[str, Any]:
     """Exchange messages with `ibv_rc_pingpong` or `ibv_uc_pingpong`, started by the test."""
-    game = PingPongConfig(
+    config = PingPongConfig(
         QPType[wanted.transport.upper()], wanted.size, wanted.iterations, wanted.mtu, _TIMEOUT
     )
     with meeting(rxe if wanted.we_call else None, interface, rxe) as (line, nic):
-        player = Player(nic, game)
-        meet(line, player, is_client=wanted.we_call)
-        returned = await player.play(Random(1), is_client=wanted.we_call)
+        ping_pong = PingPong(nic, config)
+        exchange_and_connect(line, ping_pong, is_client=wanted.we_call)
+        returned = await ping_pong.run(Random(1), is_client=wanted.we_call)
         return {"returned": returned, "counters": nic.counters}
 
 
@@ -103,9 +103,9 @@ def patiently(server: str | None) -> socket.socket:
     """Connect to a server that may start later. Raises ConnectionRefusedError if it never does."""
     for _ in range(_TRIES):
         with suppress(ConnectionRefusedError):
-            return dial(server, PORT)
+            return open_connection(server, PORT)
         time.sleep(0.5)
-    return dial(server, PORT)
+    return open_connection(server, PORT)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ def answer(lab: ServedLab, query: GetSnapshot) -> Answer:
     with ExitStack() as on_error:
         for file in latest.files:
             on_error.callback(os.close, file)
-        there = lab.faults.listed()
+        listed = lab.faults.listed()
         ports = os.dup(lab.counters_file)
         on_error.pop_all()
     layout = lab.session.shim_ready.counters
@@ -26,7 +26,7 @@ def answer(lab: ServedLab, query: GetSnapshot) -> Answer:
         ports=layout,
         hosts=latest.hosts,
         flows=latest.flows,
-        faults=tuple(map(lab.faults.snapshot, there.faults)),
-        deadlocks=there.deadlocks,
+        faults=tuple(map(lab.faults.snapshot, listed.faults)),
+        deadlocks=listed.deadlocks,
     )
     return snapshot, [ports, *latest.files]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from emu.errors import EmuError, FabricError, HostError, UsageError
 from emu.lab.ipc.codec import Json, message
 from emu.measure.run_progress import RunProgress
-from emu.resources import lacking
+from emu.resources import exhausted_resource
 
 
 @message
@@ -76,7 +76,7 @@ class Failure:
     def of(error: Exception) -> Failure:
         """An error as a message. An error that is not an EmuError is a bug in the emulator."""
         if not isinstance(error, EmuError):  # an EmuError has a text for the user
-            error = lacking(error) or error
+            error = exhausted_resource(error) or error
         if isinstance(error, HostError):
             return Failure("host", error.what, error.remedy)
         if isinstance(error, UsageError):

@@ -1,4 +1,5 @@
-"""The messages between the shim and the lab's routing thread when links change."""
+"""The messages between the shim and the lab's routing thread when links change, and the record of a
+sweep."""
 
 from __future__ import annotations
 
@@ -27,6 +28,16 @@ class Tables:
     """`at_ps` and `down` of the `LinksChanged` that the tables answer."""
     seconds: float
     """Wall-clock time since that message arrived."""
+
+
+@message
+class Sweep:
+    """A sweep of the subnet manager that a link change has caused."""
+
+    at_ns: int
+    """The emulated time of the link change."""
+    seconds: float
+    """Wall-clock time from the link change to the new tables."""
 
 
 @message

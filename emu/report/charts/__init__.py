@@ -38,8 +38,8 @@ def charts(runs: Sequence[RunFacts]) -> list[Chart]:
 
     Inconclusive runs appear only in the charts of lateness and of processors.
     """
-    honest = [run for run in runs if run.conclusive]
-    drawn = [draw(honest) for draw in _DRAWN.values() if honest]
+    conclusive = [run for run in runs if run.conclusive]
+    drawn = [draw(conclusive) for draw in _DRAWN.values() if conclusive]
     drawn += [lateness(runs), processors(runs)]
     return [chart for chart in drawn if chart is not None]
 

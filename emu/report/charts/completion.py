@@ -103,4 +103,4 @@ def _draw_distribution(plot: Plot, run: RunFacts, colour: Colour, unit: Unit) ->
     ends = sorted(flow.end_ns for flow in run.flows if flow.completed and flow.end_ns is not None)
     counts = np.unique(np.linspace(0, len(ends), min(len(ends), MOST_STEPS) + 1).astype(int))
     times = [0, *(ends[count - 1] for count in counts[1:]), run.window_ns[1]]
-    plot.stairs(np.array(times) / unit.size, counts * 100 / len(run.flows), colour)
+    plot.step_line(np.array(times) / unit.size, counts * 100 / len(run.flows), colour)

@@ -59,7 +59,7 @@ def _draw(plot: Plot, run: RunFacts, time: TimeAxis, unit: Unit) -> None:
         plot.band(ends, 0 * late, late, _LATE.colour)
     ends = [0, *(machine.ledger_time_ns / time.unit.size)]
     if machine.kept_ns.any():
-        plot.stairs(ends, machine.kept_ns / unit.size, _KEPT.colour)
+        plot.step_line(ends, machine.kept_ns / unit.size, _KEPT.colour)
     (lost,) = np.nonzero(machine.lost_frames.sum(axis=1))
     plot.crosses(np.take(ends, lost + 1), 0, _LOST.colour)
     budget = run.recording.fidelity.budget_ns / unit.size

@@ -19,20 +19,28 @@ BINS = 300
 def queues(runs: Sequence[RunFacts]) -> Chart | None:
     """The chart of queue depth; None when no port ever had a queue."""
     peaks = _peaks(runs)
-    hot = sorted(peaks, key=lambda port: -peaks[port])[:MOST_PORTS]
-    if not hot:
+    deepest_ports = sorted(peaks, key=lambda port: -peaks[port])[:MOST_PORTS]
+    if not deepest_ports:
         return None
-    time, size = time_axis(runs), size_unit(peaks[hot[0]])
-    depth = Axis(0, 1.05 * peaks[hot[0]] / size.size, f"queue ({size.name})")
+    time, size = time_axis(runs), size_unit(peaks[deepest_ports[0]])
+    depth = Axis(0, 1.05 * peaks[deepest_ports[0]] / size.size, f"queue ({size.name})")
     figure = side_by_side(runs, 2.6, time, depth)
     edges = bin_edges(0, time.end_ns, BINS)
     for run, plot in zip(runs, figure.plots, strict=True):
-        _draw(plot, hot, edges / time.unit.size, _depths(run, hot, edges), size.size)
+        _draw(
+            plot,
+            deepest_ports,
+            edges / time.unit.size,
+            _depths(run, deepest_ports, edges),
+            size.size,
+        )
     return Chart(
         title="Queue depth",
         svg=figure.svg("Queue depth over time"),
-        legend=tuple(Legend(port, series_colour(place)) for place, port in enumerate(hot)),
-        caption=left_out("ports with a queue", len(hot), len(peaks), "the deepest"),
+        legend=tuple(
+            Legend(port, series_colour(place)) for place, port in enumerate(deepest_ports)
+        ),
+        caption=left_out("ports with a queue", len(deepest_ports), len(peaks), "the deepest"),
     )
 
 
@@ -48,17 +56,21 @@ def _peaks(runs: Sequence[RunFacts]) -> dict[str, int]:
     return peaks
 
 
-def _depths(run: RunFacts, hot: Sequence[str], edges: Floats) -> dict[str, Floats]:
+def _depths(run: RunFacts, deepest_ports: Sequence[str], edges: Floats) -> dict[str, Floats]:
     series = run.recording.series
-    shown = [port for port in hot if port in series.ports]
+    shown = [port for port in deepest_ports if port in series.ports]
     places = [series.ports.index(port) for port in shown]
     peaks = peak_per_bin(series.time_ns, series.queue_bytes[:, places], edges)
     return dict(zip(shown, peaks.T, strict=True))
 
 
 def _draw(
-    plot: Plot, hot: Sequence[str], edges: Floats, depths: Mapping[str, Floats], size: float
+    plot: Plot,
+    deepest_ports: Sequence[str],
+    edges: Floats,
+    depths: Mapping[str, Floats],
+    size: float,
 ) -> None:
-    for place, port in enumerate(hot):
+    for place, port in enumerate(deepest_ports):
         if port in depths:
-            plot.stairs(edges, depths[port] / size, series_colour(place))
+            plot.step_line(edges, depths[port] / size, series_colour(place))

@@ -65,7 +65,7 @@ def _draw(plot: Plot, strip: Strip, floor: int, time: TimeAxis, scale: float) ->
     edges = bin_edges(0, time.end_ns, BINS) / time.unit.size
     low, middle, high = (floor + values * scale for values in (strip.low, strip.middle, strip.high))
     plot.band(edges, low, high, strip.colour, opacity=0.35)
-    plot.stairs(edges, middle, strip.colour, thick=1.1)
+    plot.step_line(edges, middle, strip.colour, thick=1.1)
     if strip.end_ns is not None:
         end = strip.end_ns / time.unit.size
         plot.line((end, end), (floor, floor + _FILLED), INK, thick=1.0)

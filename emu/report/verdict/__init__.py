@@ -52,18 +52,18 @@ class CheckResult:
     """The measured value. After a failure, the text of the check's `fail` key follows."""
 
 
-def judge(checks: Iterable[Check], run: Recording) -> tuple[CheckResult, ...]:
+def check_results(checks: Iterable[Check], run: Recording) -> tuple[CheckResult, ...]:
     """The results of all checks, in order."""
-    return tuple(_judge_one(check, run) for check in checks)
+    return tuple(_check_result(check, run) for check in checks)
 
 
-def _judge_one(check: Check, run: Recording) -> CheckResult:
+def _check_result(check: Check, run: Recording) -> CheckResult:
     wanted = check.in_words(run.clock)
     if run.fidelity.verdict != "ok":
         return CheckResult(wanted, None, "the run is inconclusive")
     passed, measured = _MEASURES[check.kind](check.what, run)
-    reproach = f": {check.fail}" if check.fail and not passed else ""
-    return CheckResult(wanted, passed, measured + reproach)
+    fail_text = f": {check.fail}" if check.fail and not passed else ""
+    return CheckResult(wanted, passed, measured + fail_text)
 
 
 def exit_code(summaries: Iterable[Summary], results: Iterable[CheckResult]) -> ExitCode:

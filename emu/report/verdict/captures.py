@@ -9,7 +9,7 @@ from emu.report.verdict.outcome import Outcome
 from emu.spec.model import Checksums, Marks
 from emu.wire.capture import Direction
 from emu.wire.inspect import inspect
-from emu.wire.inspection import Inspection, Verdicts
+from emu.wire.inspection import ChecksumCounts, Inspection
 from emu.wire.locate import TransportPacket, find_transport, network_packet
 from emu.wire.reader import open_capture
 
@@ -21,7 +21,7 @@ def checksums(check: Checksums, run: Recording) -> Outcome:
     damage = next((file.damage for file in files if file.damage), "")
     if damage:
         return Outcome(False, damage)
-    verdicts = [verdict for file in files for verdict in _verdicts(file)]
+    verdicts = [verdict for file in files for verdict in _checksum_counts(file)]
     right = sum(verdict.ok for verdict in verdicts)
     wrong = sum(verdict.bad + verdict.unchecked for verdict in verdicts)
     return Outcome(right >= check.at_least and not wrong, f"{right:,} right, {wrong:,} wrong")
@@ -41,5 +41,5 @@ def marks(check: Marks, run: Recording) -> Outcome:
     return Outcome(abs(marked - expected) <= check.tolerance, f"{marked:,}")
 
 
-def _verdicts(file: Inspection) -> Iterator[Verdicts]:
+def _checksum_counts(file: Inspection) -> Iterator[ChecksumCounts]:
     yield from (file.icrc, file.vcrc, file.lpcrc)

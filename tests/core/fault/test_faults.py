@@ -12,7 +12,7 @@ import pytest
 
 from emu._core import lib
 from emu.bindings.fabric import Fabric, FrameKind, NodeSubset
-from emu.daemon.faults import change_faults
+from emu.lab.fault_changes import change_faults
 from emu.lab.ipc.queries import ClearFault, ListFaults, SetFault
 from emu.runtime.virtual import VirtualFabric
 from emu.spec.fault import Fault

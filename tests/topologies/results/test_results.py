@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from emu.report.reruns import TIMES, occasions
+from emu.report.reruns import TIMES, variations
 from emu.report.run_view import RunFacts
 from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import Spec, load_spec
@@ -31,7 +31,7 @@ def failures(spec: Spec, out: Path) -> list[str]:
 
 def sizes_of(path: Path) -> list[tuple[str, ...]]:
     """The settings for half and for twice the hosts, if the result has them."""
-    return [o.settings for o in occasions(load_spec(path), 1, list(TIMES)) if o.settings]
+    return [o.settings for o in variations(load_spec(path), 1, list(TIMES)) if o.settings]
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.name.partition(".")[0])

@@ -1,5 +1,5 @@
-"""Captures of InfiniBand runs, checked by a judge that has only their bytes
-(`capture_judge.py`)."""
+"""Captures of InfiniBand runs, checked by their bytes alone
+(`capture_checker.py`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import spec_from_text
 from emu.subnet.sm_sweeps import manage
-from tests.support.capture_judge import IN, LINK, OUT, PACKET, crc16, frames_of, judge
+from tests.support.capture_checker import IN, LINK, OUT, PACKET, check_capture, crc16, frames_of
 
 INCAST = """
 fabric: ib
@@ -33,7 +33,7 @@ LANES = dict.fromkeys(range(4), 16 * 1024)
 
 
 def captured(folder: Path, *settings: str) -> dict[str, Path]:
-    spec = spec_from_text(INCAST.encode(), source="judged.emu.yml", settings=settings)
+    spec = spec_from_text(INCAST.encode(), source="captured.emu.yml", settings=settings)
     topology = spec.topology.build()
     subnet = manage(spec, topology, folder / "subnet")
     recording = VirtualRunner(subnet).run(spec, out=folder)
@@ -45,7 +45,7 @@ def captured(folder: Path, *settings: str) -> dict[str, Path]:
 def test_every_captured_byte_is_valid(settings: tuple[str, ...], tmp_path: Path) -> None:
     """CRCs, lengths, PSNs and credits at every switch port; and tshark finds no error."""
     captures = captured(tmp_path, *settings)
-    accounts = {port: judge(path, LANES) for port, path in captures.items()}
+    accounts = {port: check_capture(path, LANES) for port, path in captures.items()}
     assert {port: own.wrong[:3] for port, own in accounts.items() if own.wrong} == {}
     assert sum(own.seen["packets"] for own in accounts.values()) > 500
     for path in (captures["leaf1:h1"], captures["spine1:leaf2"]):
@@ -62,8 +62,8 @@ def test_every_captured_byte_is_valid(settings: tuple[str, ...], tmp_path: Path)
 def test_loss_breaks_psns_but_not_the_senders_credits(tmp_path: Path) -> None:
     """A packet lost on a cable was captured where the cable begins."""
     captures = captured(tmp_path, LOSS)
-    assert judge(captures["leaf1:h1"], LANES, lossless=False).wrong == []
-    assert any("PSN" in wrong for wrong in judge(captures["leaf1:h1"], LANES).wrong)
+    assert check_capture(captures["leaf1:h1"], LANES, lossless=False).wrong == []
+    assert any("PSN" in wrong for wrong in check_capture(captures["leaf1:h1"], LANES).wrong)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         (LINK, 4, "LPCRC"),
     ],
 )
-def test_judge_detects_a_flipped_bit(
+def test_checker_detects_a_flipped_bit(
     good: bytes, kind: int, place: int, complaint: str, tmp_path: Path
 ) -> None:
     """In this byte of a packet, or of a flow-control packet, that the port has sent."""
@@ -94,10 +94,10 @@ def test_judge_detects_a_flipped_bit(
     spoilt[range(begin, begin + len(frame))[place]] ^= 0x80
     file = tmp_path / "spoilt.erf"
     file.write_bytes(spoilt)
-    assert any(complaint in wrong for wrong in judge(file, LANES).wrong)
+    assert any(complaint in wrong for wrong in check_capture(file, LANES).wrong)
 
 
-def test_judge_detects_a_packet_without_credit(good: bytes, tmp_path: Path) -> None:
+def test_checker_detects_a_packet_without_credit(good: bytes, tmp_path: Path) -> None:
     """A grant of half the size, with a valid LPCRC."""
     grants = [f.data for f in frames_of(good) if f.kind == LINK and f.way == IN]
     spoilt = good
@@ -106,4 +106,4 @@ def test_judge_detects_a_packet_without_credit(good: bytes, tmp_path: Path) -> N
         spoilt = spoilt.replace(grant, less + crc16(grant[:2] + less[2:]))
     file = tmp_path / "spoilt.erf"
     file.write_bytes(spoilt)
-    assert any("more than its credit" in wrong for wrong in judge(file, LANES).wrong)
+    assert any("more than its credit" in wrong for wrong in check_capture(file, LANES).wrong)

@@ -1,7 +1,7 @@
 """What is wrong in a running lab, in sentences: diagnoses of the latest interval, and the states of
 PFC watchdogs and links.
 
-    two looks ─▶ recording of the time between ─▶ the report's own detectors ─▶ sentences
+    two snapshots ─▶ recording of the time between ─▶ the report's own detectors ─▶ sentences
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DEADLOCKS = (detectors.deadlock, detectors.credit_deadlock)
 """Detectors that also run after traffic has stopped, because a deadlock outlasts the traffic."""
 
 
-def sentences(spec: Spec, before: LabSnapshot, after: LabSnapshot) -> list[str]:
+def problems_now(spec: Spec, before: LabSnapshot, after: LabSnapshot) -> list[str]:
     """What is wrong at this moment, the gravest first; empty when nothing is. `spec` is the lab's
     spec at its start. After traffic has ended, the only pathologies are failed queue pairs and
     deadlocks."""
@@ -49,9 +49,9 @@ def sentences(spec: Spec, before: LabSnapshot, after: LabSnapshot) -> list[str]:
     ]
 
 
-def needs_two_looks(look: LabSnapshot) -> bool:
-    """Whether a second look, some time later, can show more."""
-    return look.traffic.state == "running" or bool(look.deadlocks)
+def needs_second_snapshot(snapshot: LabSnapshot) -> bool:
+    """Whether a second snapshot, some time later, can show more."""
+    return snapshot.traffic.state == "running" or bool(snapshot.deadlocks)
 
 
 def _pathologies(
@@ -67,7 +67,7 @@ def _pathologies(
         if pathology.signature is detectors.gave_up:
             return whole
         if pathology.signature is held_by_control:
-            return None  # it needs the samples of a whole run; two looks are only two samples
+            return None  # it needs the samples of a whole run; two snapshots are only two samples
         runs = after.traffic.state == "running" or pathology.signature in _DEADLOCKS
         if not runs or window_ns <= 0:
             return None
@@ -80,11 +80,11 @@ def _pathologies(
         yield f"{name} ({when}): {found.evidence}", found
 
 
-def _watchdogs(spec: Spec, look: LabSnapshot, named: Collection[str]) -> Iterator[str]:
+def _watchdogs(spec: Spec, snapshot: LabSnapshot, named: Collection[str]) -> Iterator[str]:
     """Storms at ports that no pathology has named: ports between switches, or any port when no
     traffic runs."""
     topology = spec.topology.build()
-    for name, own in look.ports.items():
+    for name, own in snapshot.ports.items():
         if name in named:
             continue
         stormed = [
@@ -107,15 +107,15 @@ def _taken_out(counters: RawCounters) -> str:
     return f"has taken it out of PFC and has dropped {dropped:,} packets"
 
 
-def _links(look: LabSnapshot) -> Iterator[str]:
-    if not look.links or not look.links[-1].down:
+def _links(snapshot: LabSnapshot) -> Iterator[str]:
+    if not snapshot.links or not snapshot.links[-1].down:
         return
-    last = look.links[-1]
+    last = snapshot.links[-1]
     for port in last.down:
-        yield f"Link down: {port}, by {cause_of(look, port)}; {_routes(look, last)}"
+        yield f"Link down: {port}, by {cause_of(snapshot, port)}; {_routes(snapshot, last)}"
 
 
-def _routes(look: LabSnapshot, change: LinkChange) -> str:
-    if change.in_force_ns is None or change.in_force_ns > look.time_ns:
+def _routes(snapshot: LabSnapshot, change: LinkChange) -> str:
+    if change.in_force_ns is None or change.in_force_ns > snapshot.time_ns:
         return "packets that are routed over it are lost until routes have converged"
     return f"routes have avoided it since {format_time_ns(change.in_force_ns)}"

@@ -8,7 +8,7 @@ from emu.fabric_kind import FABRIC_KINDS, ROCE, FabricKind
 
 
 @dataclass(frozen=True)
-class Wishes:
+class StarterOptions:
     """Sizes are text as in a spec. None: `emu init` chooses."""
 
     name: str

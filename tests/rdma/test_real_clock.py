@@ -19,7 +19,7 @@ from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.jobs import ServeLab
 from emu.lab.ipc.messages import Done, Failure
 from emu.lab.version import version
-from emu.rdma import live
+from emu.rdma import real_clock
 from tests.support.lab_fabrics import clos_of
 
 DIED = "the shim died (signal 9)"
@@ -70,8 +70,8 @@ class StandIn:
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     own = StandIn()
-    monkeypatch.setattr(live, "run_in_lab", own.run)
-    monkeypatch.setattr(live, "slowdown_for", lambda *_: (1.0, ()))
+    monkeypatch.setattr(real_clock, "run_in_lab", own.run)
+    monkeypatch.setattr(real_clock, "slowdown_for", lambda *_: (1.0, ()))
     return own
 
 
@@ -84,7 +84,7 @@ def test_dead_lab_reports_its_cause_at_once(stand_in: StandIn) -> None:
     spec = clos_of(2)
 
     def use() -> None:
-        with live._running_lab(spec, 1.0):
+        with real_clock._running_lab(spec, 1.0):
             stand_in.die()
 
     with pytest.raises(FabricError, match=r"^the shim died \(signal 9\)$"):
@@ -94,7 +94,7 @@ def test_dead_lab_reports_its_cause_at_once(stand_in: StandIn) -> None:
 
 def test_lab_without_a_nic_ends_with_the_error(stand_in: StandIn) -> None:
     """And not only at the end of the program."""
-    with pytest.raises(UsageError, match="not now"), live.live_lab(clos_of(2)):
+    with pytest.raises(UsageError, match="not now"), real_clock.lab_in_namespaces(clos_of(2)):
         pass
     assert stand_in.is_over.is_set()
     assert (registry.names(), registry.ended(), _owners()) == ([], [], [])

@@ -12,7 +12,7 @@ from emu.wire.raw import RawKind, parse_record, whole_records, write_frame
 
 
 @dataclass
-class LiveCapture:
+class CaptureProgress:
     """The progress of a capture."""
 
     frames: int = 0
@@ -22,12 +22,12 @@ class LiveCapture:
     """The time of the latest frame."""
 
 
-class LiveWriter:
+class PcapngStreamWriter:
     """Takes raw records in pieces of any size. The stream is flushed after every piece."""
 
     def __init__(self, stream: BinaryIO, interface: Interface, *, limit: int | None = None) -> None:
         """`limit`: the most frames to write."""
-        self.capture = LiveCapture()
+        self.capture = CaptureProgress()
         self._stream = stream
         self._limit = limit
         self._pending = bytearray()
@@ -49,7 +49,7 @@ class LiveWriter:
         del self._pending[:taken]
         self._stream.flush()
 
-    def finish(self) -> LiveCapture:
+    def finish(self) -> CaptureProgress:
         """Ends the capture with its statistics."""
         done = self.capture
         received = done.frames + done.missed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-def say(text: str) -> None:
+def print_note(text: str) -> None:
     click.echo(text, err=True)
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from emu.daemon import emulated_time as module
-from emu.daemon.emulated_time import emulated_time
 from emu.errors import HostError, UsageError
+from emu.lab import emulated_time as module
+from emu.lab.emulated_time import emulated_time
 from tests.support.background_lab import at_home, lab_up
 from tests.support.lab_fabrics import ROCE
 from tests.support.needs import need

@@ -49,7 +49,7 @@ vol 1, 7.9.4)."""
 
 
 @dataclass(frozen=True)
-class Wires:
+class HostSockets:
     """Every host's socket and interface index, and the subnet manager's decisions."""
 
     hosts: dict[str, tuple[socket.socket, int]]
@@ -59,8 +59,8 @@ class Wires:
 
 
 @contextmanager
-def live_lab(spec: Spec) -> Iterator[tuple[Spec, float, Wires]]:
-    """A lab that ends with the body: its spec with the lab's name, its slowdown, and its wires.
+def lab_in_namespaces(spec: Spec) -> Iterator[tuple[Spec, float, HostSockets]]:
+    """A lab that ends with the body: its spec with the lab's name, its slowdown, and its sockets.
 
     Raises UsageError, HostError, FabricError.
     """
@@ -116,7 +116,7 @@ def _end(name: str, owner: threading.Thread) -> None:
     owner.join()
 
 
-def _borrow(lab: LabClient, topology: Topology) -> Wires:
+def _borrow(lab: LabClient, topology: Topology) -> HostSockets:
     hosts, subnet = {}, None
     with ExitStack() as unless_all:
         for host in topology.host:
@@ -126,29 +126,29 @@ def _borrow(lab: LabClient, topology: Topology) -> Wires:
             subnet = nic.subnet
         unless_all.pop_all()
     if subnet is None:
-        return Wires(hosts, None)
-    return Wires(hosts, subnet, lambda: lab.ask(GetPathLevels())[0].levels)
+        return HostSockets(hosts, None)
+    return HostSockets(hosts, subnet, lambda: lab.ask(GetPathLevels())[0].levels)
 
 
-class LiveClock(Clock):
+class RealClock(Clock):
     """Time passes by itself, `slowdown` times slower than real time."""
 
-    def __init__(self, fabric: Fabric, slowdown: float, wires: Wires) -> None:
+    def __init__(self, fabric: Fabric, slowdown: float, sockets: HostSockets) -> None:
         super().__init__(fabric)
         self._slowdown = slowdown
         self._ended = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._gate, self._inside = threading.RLock(), threading.RLock()
-        self._bell = os.eventfd(0, os.EFD_NONBLOCK)
-        self._driver = AfPacketDriver(fabric, slowdown=slowdown, wake=self._bell)
+        self._wakeup_fd = os.eventfd(0, os.EFD_NONBLOCK)
+        self._driver = AfPacketDriver(fabric, slowdown=slowdown, wake=self._wakeup_fd)
         self._driver.finish_on(self.event)
-        self._wires = wires
+        self._sockets = sockets
         self._thread = threading.Thread(target=self._work, name="NICs", daemon=True)
 
     def start(self) -> None:
         """Brings the links up and starts the NICs. The cables must be connected."""
         topology = self.fabric.topology
-        for host, (opened, ifindex) in self._wires.hosts.items():
+        for host, (opened, ifindex) in self._sockets.hosts.items():
             wire = self._driver.add_socket(opened)
             self._driver.attach_end(wire, ifindex, topology.peer[topology.ports[host][0]])
         self.fabric.prefault()
@@ -163,7 +163,7 @@ class LiveClock(Clock):
         A NIC that starts later gets credit with the switch's next update. A cut link never
         gets any, so the wait ends after the longest interval between updates.
         """
-        ports = [self.fabric.topology.ports[host][0] for host in self._wires.hosts]
+        ports = [self.fabric.topology.ports[host][0] for host in self._sockets.hosts]
         cables = [self.fabric.topology.cable[port] for port in ports]
         slowest_bps = min(cable.rate_bps / cable.width for cable in cables)
         deadline_ns = self.now_ns + _UPDATE_INTERVAL_BITS * 1e9 / slowest_bps
@@ -179,7 +179,7 @@ class LiveClock(Clock):
             pass
         self._thread.join()
         self._driver.__exit__(None, None, None)
-        os.close(self._bell)
+        os.close(self._wakeup_fd)
 
     @property
     def now_ns(self) -> int:
@@ -191,7 +191,7 @@ class LiveClock(Clock):
     @contextmanager
     def frozen(self) -> Iterator[None]:
         with self._gate:
-            os.eventfd_write(self._bell, 1)
+            os.eventfd_write(self._wakeup_fd, 1)
             with self._inside:
                 yield
 
@@ -210,16 +210,16 @@ class LiveClock(Clock):
             outcome = self._driver.run(start_ns, seconds=_SECONDS_A_TURN)
             completed, self.event[0] = self.event[0], False
         if outcome is Outcome.WOKEN:
-            os.eventfd_read(self._bell)
+            os.eventfd_read(self._wakeup_fd)
         loop = self._loop
         if completed and loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self._wake)
 
-    async def until(self, look: Callable[[], T | None], deadline_ns: float) -> T | None:
-        """As in Clock. The NICs' thread must know the event loop before `look` runs, or a
+    async def until(self, poll: Callable[[], T | None], deadline_ns: float) -> T | None:
+        """As in Clock. The NICs' thread must know the event loop before `poll` runs, or a
         completion between the two would wake no task."""
         self._loop = asyncio.get_running_loop()
-        return await super().until(look, deadline_ns)
+        return await super().until(poll, deadline_ns)
 
     def _go_on(self) -> None:
         """Starts the timer of the newest waiting task. The NICs' thread reports completions."""

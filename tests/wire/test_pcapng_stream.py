@@ -6,7 +6,7 @@ import io
 import struct
 
 from emu.wire.capture import Direction, Interface, LinkType
-from emu.wire.live import LiveWriter
+from emu.wire.pcapng_stream import PcapngStreamWriter
 from emu.wire.raw import RawKind, lost_record
 from tests.support import capture_files as files
 
@@ -22,7 +22,7 @@ def _raw(count: int) -> bytes:
 def test_frames_arrive_in_pieces_of_any_size() -> None:
     """At the end the reader has the number of frames and of missing frames."""
     out = io.BytesIO()
-    writer = LiveWriter(out, INTERFACE)
+    writer = PcapngStreamWriter(out, INTERFACE)
     stream = _raw(2) + lost_record(7) + _raw(1)
     for byte in stream:
         writer.feed(bytes([byte]))
@@ -35,7 +35,7 @@ def test_frames_arrive_in_pieces_of_any_size() -> None:
 
 def test_limit_ends_the_output() -> None:
     """No further frame is written."""
-    writer = LiveWriter(io.BytesIO(), INTERFACE, limit=2)
+    writer = PcapngStreamWriter(io.BytesIO(), INTERFACE, limit=2)
     writer.feed(_raw(5))
     assert writer.full
     assert writer.finish().frames == 2

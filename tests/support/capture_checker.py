@@ -1,6 +1,6 @@
 """Checks a capture of InfiniBand by its bytes alone. This module imports nothing of the emulator.
 
-    judge(Path("leaf1-h1.erf"), lanes={0: 128 * 1024}).wrong     all errors, as text
+    check_capture(Path("leaf1-h1.erf"), lanes={0: 128 * 1024}).wrong     all errors, as text
 
 For every packet it checks both CRCs, the length and, at a lossless port, the PSN; for every
 flow-control packet the LPCRC. It also keeps account of credit, which a capture shows from both
@@ -195,7 +195,7 @@ class PortAccount:
             self._expect(fits, f"PSN {psn} after {before}")
 
 
-def judge(path: Path, lanes: Mapping[int, int], *, lossless: bool = True) -> PortAccount:
+def check_capture(path: Path, lanes: Mapping[int, int], *, lossless: bool = True) -> PortAccount:
     """All errors in the capture of one port, whose link was up when the capture began."""
     account = PortAccount(lanes, lossless)
     for number, frame in enumerate(frames_of(path.read_bytes()), start=1):

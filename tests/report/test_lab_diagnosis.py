@@ -11,7 +11,7 @@ import pytest
 from emu.bindings.host_nics import FAILURES
 from emu.lab.nic_process import FLOW_COLUMNS
 from emu.measure.lab_snapshot import FlowSnapshot, LabSnapshot, LinkChange, SeenFault, TrafficState
-from emu.report.live import needs_two_looks, sentences
+from emu.report.lab_diagnosis import needs_second_snapshot, problems_now
 from emu.runtime.virtual import VirtualFabric
 from emu.spec.fault import fault_names
 from tests.support.sick_fabrics import SICK
@@ -29,7 +29,7 @@ AROUND = SICK["deadlock"].replace("switches: {pfc: {xoff: 96KB}}\n", "")
 DEAF = CALM + "faults: [{name: cut, at: 100us, link-down: {cable: 'leaf2:h3'}}]\n"
 
 
-def look(run: VirtualFabric) -> LabSnapshot:
+def snapshot_of(run: VirtualFabric) -> LabSnapshot:
     """A snapshot as taken from a lab."""
     seen = run.observe()
     hosts = {run.topology.port_name[run.topology.ports[h][0]]: h for h in run.topology.host}
@@ -59,11 +59,11 @@ def told(text: str, *settings: str, until_ns: int = 1_500_000) -> list[list[str]
     spec = spec_of(text, *settings)
     found = []
     with started(spec) as run:
-        before = look(run)
+        before = snapshot_of(run)
         while run.now_ns < until_ns:
             run.run_until(run.now_ns + WINDOW_NS)
-            after = look(run)
-            found.append(sentences(spec, before, after))
+            after = snapshot_of(run)
+            found.append(problems_now(spec, before, after))
             before = after
     return found
 
@@ -109,10 +109,10 @@ def test_a_deadlock_outlives_failed_queue_pairs() -> None:
     impatient = ("fabric=ib", "hosts.nic.timeout=4", "hosts.nic.retry_count=0")
     with started(spec_of(AROUND, *impatient)) as run:
         run.run_until(1_400_000)
-        before = stopped(look(run))
-        assert needs_two_looks(before)
+        before = stopped(snapshot_of(run))
+        assert needs_second_snapshot(before)
         run.run_until(1_500_000)
-        found = sentences(run.spec, before, stopped(look(run)))
+        found = problems_now(run.spec, before, stopped(snapshot_of(run)))
     names = [one.partition(" (since")[0] for one in found]
     assert names == ["Failed queue pairs", "Deadlock"]
 
@@ -142,9 +142,9 @@ STORM = "faults=[{at: 100us, pause-storm: {host: h3, priority: 3}}]"
 def test_an_active_watchdog_is_reported_as_in_the_report() -> None:
     """One sentence names the port, the pausing host and the cost."""
     windows = told(CALM, DOG, STORM, "traffic.pairs.size=40MB", until_ns=700_000)
-    said = [[one for one in window if "watchdog" in one] for window in windows[4:]]
-    assert all(len(window) == 1 for window in said), windows
-    for (one,) in said:
+    found = [[one for one in window if "watchdog" in one] for window in windows[4:]]
+    assert all(len(window) == 1 for window in found), windows
+    for (one,) in found:
         assert one.startswith("Pause storm stopped by the watchdog (the last 100 us): h3 paused")
         assert "took leaf2:h3 out of PFC" in one
 
@@ -153,10 +153,10 @@ def test_a_watchdog_is_reported_without_traffic() -> None:
     """The report's detectors need traffic."""
     with started(spec_of(CALM, DOG, STORM, "traffic.pairs.size=40MB")) as run:
         run.run_until(550_000)
-        seen = stopped(look(run))
-    (said,) = sentences(run.spec, seen, seen)
-    assert said.startswith("PFC watchdog: h3 pauses leaf2:h3 without a break in priority 3; ")
-    assert "the watchdog has taken it out of PFC and has dropped" in said
+        seen = stopped(snapshot_of(run))
+    (found,) = problems_now(run.spec, seen, seen)
+    assert found.startswith("PFC watchdog: h3 pauses leaf2:h3 without a break in priority 3; ")
+    assert "the watchdog has taken it out of PFC and has dropped" in found
 
 
 def test_a_watchdog_with_action_alert_changes_nothing() -> None:
@@ -169,8 +169,8 @@ def test_a_watchdog_with_action_alert_changes_nothing() -> None:
 def test_every_port_that_a_watchdog_disabled_is_named() -> None:
     storms = STORM.replace("}}]", "}}, {at: 100us, pause-storm: {host: h4, priority: 3}}]")
     last = told(CALM, DOG, storms, "traffic.pairs.size=40MB", until_ns=700_000)[-1]
-    (said,) = [one for one in last if "watchdog" in one]
-    assert "leaf2:h3, leaf2:h4 out of PFC" in said
+    (found,) = [one for one in last if "watchdog" in one]
+    assert "leaf2:h3, leaf2:h4 out of PFC" in found
 
 
 def test_failed_queue_pairs_are_reported_as_in_the_report() -> None:
@@ -196,7 +196,7 @@ def test_a_lost_link_is_reported_with_its_cause() -> None:
         changes = (LinkChange(1_000, ("leaf1:spine1",), 101_000),)
         return LabSnapshot(time_ns, ports, {}, no_traffic, (cut,), links=changes)
 
-    (early,) = sentences(spec, at(1_000), at(50_000))
-    (late,) = sentences(spec, at(1_000), at(200_000))
+    (early,) = problems_now(spec, at(1_000), at(50_000))
+    (late,) = problems_now(spec, at(1_000), at(200_000))
     assert early.startswith("Link down: leaf1:spine1, by the fault cut; packets")
     assert late == "Link down: leaf1:spine1, by the fault cut; routes have avoided it since 101 us"

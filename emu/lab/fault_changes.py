@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict
 
 from emu.bindings.fabric import Fabric
-from emu.errors import UsageError
 from emu.lab.ipc.codec import Message
 from emu.lab.ipc.queries import ClearFault, FaultList, FaultStatus, SetFault
 from emu.measure.lab_snapshot import fault_state
 from emu.measure.recording import FaultRecord
-from emu.spec.fault import Fault, share_a_setting
+from emu.spec.fault import Fault
 
 
 def change_faults(fabric: Fabric, query: Message) -> FaultList:
@@ -23,20 +21,11 @@ def change_faults(fabric: Fabric, query: Message) -> FaultList:
         case ClearFault(name):
             fabric.clear_fault(name)
     now_ns = fabric.now_ns
-    faults = (status_of(fault.record(), now_ns) for fault in fabric.faults)
+    faults = (_status_of(fault.record(), now_ns) for fault in fabric.faults)
     return FaultList(tuple(faults), tuple(fabric.deadlocks()))
 
 
-def check_settings(fault: Fault, lasting: Iterable[FaultStatus]) -> None:
-    """Raises UsageError if another fault changes the same setting already."""
-    place = fault.what.place
-    for one in lasting:
-        if share_a_setting(fault.kind, place, one.kind, one.place):
-            already = f"{one.place} {fault.what.already}"
-            raise UsageError(f"{already}; `emu fault clear {one.name}` first")
-
-
-def status_of(record: FaultRecord, now_ns: int) -> FaultStatus:
+def _status_of(record: FaultRecord, now_ns: int) -> FaultStatus:
     """A fault's record together with its state."""
     state = fault_state(record.at_ns, record.end_ns, now_ns)
     return FaultStatus(**asdict(record), state=state)
