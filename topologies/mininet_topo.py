@@ -54,7 +54,7 @@ def as_mininet(topology: Topology) -> Topo:
 
 def all_topos() -> dict[str, Callable[..., Topo]]:
     """The name of a topology for `--topo` -> the function that takes the numbers after it."""
-    from topologies import dumbbell, fat_tree, leaf_spine, parking_lot, rail, ring
+    from topologies import dumbbell, fat_tree, leaf_spine, parking_lot, rail, ring, torus
 
-    makers = (dumbbell, fat_tree, leaf_spine, parking_lot, rail, ring)
+    makers = (dumbbell, fat_tree, leaf_spine, parking_lot, rail, ring, torus)
     return {name: make for module in makers for name, make in module.topos.items()}

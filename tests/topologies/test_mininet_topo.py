@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from topologies.graph import Wire
 from topologies.leaf_spine import leaf_spine
-from topologies.mininet_topo import as_mininet
+from topologies.mininet_topo import all_topos, as_mininet
 
 FOLDER = Path(__file__).parents[2] / "topologies"
 
@@ -56,3 +57,10 @@ def test_mn_finds_the_topology_in_its_custom_file(
     exec(compile((FOLDER / file).read_text(), file, "exec"), custom)
     topo = custom["topos"][name](*sizes)
     assert len(topo.hosts()) == hosts
+
+
+def test_all_topos_has_those_of_every_custom_file() -> None:
+    named = (re.search(r"^topos = {(.*)}", file.read_text(), re.M) for file in FOLDER.glob("*.py"))
+    assert sorted(all_topos()) == sorted(
+        name for found in named if found for name in re.findall(r'"(\w+)":', found[1])
+    )
