@@ -34,12 +34,14 @@ from emu.lab.plan import (
     StartSwitches,
     Step,
     WatchLinks,
+    WatchRoutes,
 )
 from emu.lab.supervisor import Supervisor
 from emu.lab.udp_port_guard import hold_udp_port
 
 if TYPE_CHECKING:
     from emu.lab.link_watch import LinkWatch
+    from emu.lab.route_watch import RouteWatch
 
 
 class BuiltLab:
@@ -55,6 +57,8 @@ class BuiltLab:
         """Why the planned eBPF marker could not be attached; empty if it could."""
         self.links: LinkWatch | None = None
         """The watch on the cables' ends in the shim's namespace; None until they exist."""
+        self.routes: RouteWatch | None = None
+        """The watch on the hosts' default routes; None where they have none."""
         self._supervisor = supervisor
         self._held: list[socket.socket] = []
 
@@ -113,6 +117,12 @@ class BuiltLab:
         from emu.lab.link_watch import LinkWatch  # imports pyroute2
 
         self.links = LinkWatch(self.pids[step.namespace])
+
+    @_do.register
+    def _watch_routes(self, step: WatchRoutes) -> None:
+        from emu.lab.route_watch import RouteWatch  # imports pyroute2
+
+        self.routes = RouteWatch({host: self.pids[host] for host in step.hosts})
 
     @_do.register
     def _start_switches(self, step: StartSwitches) -> None:

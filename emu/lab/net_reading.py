@@ -1,4 +1,4 @@
-"""Reads interfaces, addresses and neighbours of the calling thread's network namespace, by
+"""Reads interfaces, addresses, neighbours and routes of the calling thread's network namespace, by
 rtnetlink."""
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from emu.lab.rtnl import (
     ndmsg,
     nlmsg,
     nlmsgerr,
+    rtmsg,
     rtnl,
 )
 
 _ANSWER_BYTES = 1 << 17
 _HEADER = Struct("=IH")  # the first fields of struct nlmsghdr: length, type
+_MAIN_TABLE = 254
 _IFF_UP, _IFF_LOWER_UP = 0x1, 0x10000
 
 
@@ -65,6 +67,12 @@ def neighbour_mac(interface: Interface, address: IPv4Address) -> str | None:
             mac = message.get_attr("NDA_LLADDR")
             return str(mac) if mac else None
     return None
+
+
+def has_default_route() -> bool:
+    """Whether the main table has a route to everywhere over IPv4. Raises OSError."""
+    routes = _dump(rtmsg, rtnl.RTM_GETROUTE, family=socket.AF_INET)
+    return any(route["dst_len"] == 0 and route["table"] == _MAIN_TABLE for route in routes)
 
 
 def drops_note(found: Iterable[Interface]) -> str:

@@ -103,6 +103,13 @@ class WatchLinks:
 
 
 @dataclass(frozen=True)
+class WatchRoutes:
+    """Starts to watch the default routes of hosts."""
+
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class StartSwitches:
     """Starts Open vSwitch with the bridges and ports of this transaction."""
 
@@ -139,6 +146,7 @@ Step = (
     | OffloadsOff
     | HoldUdpPort
     | WatchLinks
+    | WatchRoutes
     | StartSwitches
     | LoadRoutes
     | AttachMarker
@@ -193,6 +201,7 @@ def plan_network(
     steps += [OffloadsOff(port.node, (port.interface,)) for port in hosts]
     if ip:
         steps += [HoldUdpPort(host.name, lib.ROCE_UDP_PORT) for host in topology.hosts]
+        steps.append(WatchRoutes(tuple(host.name for host in topology.hosts)))
     steps.append(WatchLinks(SHIM))
     if datapath is not None:
         steps.append(StartSwitches(tuple(bridge_transaction(topology, datapath))))

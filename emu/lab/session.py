@@ -258,7 +258,8 @@ def stop(shim: Channel) -> ShimStopped:
 
 def notes_of(session: Session) -> tuple[str, ...]:
     """The notes for the reader of the results, up to now."""
-    watchers = (session.subnet, session.routing, session.lab.links)
+    lab = session.lab
+    watchers = (session.subnet, session.routing, lab.links, lab.routes)
     return (*session.notes, *(note for one in watchers if one for note in one.notes))
 
 
