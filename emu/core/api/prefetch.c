@@ -2,6 +2,7 @@
 
 #include "nic/nic_port.h"
 #include "switch/pipeline.h"
+#include "switch/switch.h"
 
 static void fetch(const void *memory)
 {

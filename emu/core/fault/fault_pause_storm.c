@@ -2,6 +2,7 @@
  * before it expires, as flow control does (port_pause_peer). Seen in the field: Guo et al.,
  * SIGCOMM'16, 4.3. */
 #include "fault/fault.h"
+#include "link/pauses.h"
 
 struct pause_storm {
     struct fault fault;

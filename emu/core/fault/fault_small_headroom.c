@@ -5,7 +5,7 @@
  * The fault sees packets of lossless priorities that the port receives. Hits are those that the
  * switch drops because they find no room. */
 #include "fault/fault.h"
-#include "switch/switch.h"
+#include "switch/switch_state.h"
 
 struct small_headroom {
     struct fault fault;

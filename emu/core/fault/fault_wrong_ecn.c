@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "fault/fault.h"
+#include "switch/port_disciplines.h"
 #include "switch/queue_wred.h"
-#include "switch/switch.h"
 
 struct wrong_ecn {
     struct fault fault;

@@ -1,7 +1,7 @@
 /* No flow control: a port sends whenever its line is idle. Pause frames that arrive are counted and
  * not obeyed. The port itself never sends pause frames; a faulty NIC (fault_pause_storm.c) sends
  * PFC frames. */
-#include "link/port.h"
+#include "link/pauses.h"
 
 static void arrived(struct port *port, const struct frame *frame, picoseconds now)
 {

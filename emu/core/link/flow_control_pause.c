@@ -1,6 +1,6 @@
 /* Pause of the whole link (IEEE 802.3 annex 31B, "802.3x"): all priorities stop and resume
  * together. A port that must stop one priority pauses the link, until it has to stop none. */
-#include "link/port.h"
+#include "link/pauses.h"
 
 static void init(struct port *port, const struct port_config *config)
 {

@@ -1,7 +1,5 @@
 #include "link/pause.h"
 
-#include "link/port.h"
-
 enum { GLOBAL_BYTES = 2, OFFSET_TIME = 2, PFC_BYTES = OFFSET_TIME + 2 * PRIORITIES };
 
 static uint16_t read16(const uint8_t *bytes)
@@ -28,12 +26,13 @@ static void build_pfc(const struct pause *pause, uint8_t *bytes)
                 pause->enable & 1 << priority ? pause->time[priority] : 0);
 }
 
-struct frame *pause_build(const struct port *port, const struct pause *pause)
+struct frame *pause_build(const struct link_framing_ops *framing, const struct port *port,
+                          const struct pause *pause)
 {
     uint8_t *message;
     struct frame *frame =
-        port_framing(port)->control_frame(port, pause->global ? CONTROL_PAUSE : CONTROL_PFC,
-                                          pause->global ? GLOBAL_BYTES : PFC_BYTES, &message);
+        framing->control_frame(port, pause->global ? CONTROL_PAUSE : CONTROL_PFC,
+                               pause->global ? GLOBAL_BYTES : PFC_BYTES, &message);
     if (frame)
         (pause->global ? build_global : build_pfc)(pause, message);
     return frame;
@@ -53,9 +52,9 @@ static void parse_pfc(struct pause *pause, const uint8_t *bytes)
         pause->time[priority] = read16(bytes + OFFSET_TIME + 2 * priority);
 }
 
-bool pause_parse(const struct port *port, struct pause *pause, const struct frame *frame)
+bool pause_parse(const struct link_framing_ops *framing, struct pause *pause,
+                 const struct frame *frame)
 {
-    const struct link_framing_ops *framing = port_framing(port);
     const uint8_t *global = framing->control_message(frame, CONTROL_PAUSE, GLOBAL_BYTES);
     const uint8_t *pfc = framing->control_message(frame, CONTROL_PFC, PFC_BYTES);
     if (global)

@@ -28,10 +28,12 @@ static inline picoseconds quanta_time(uint32_t quanta, uint64_t rate_bps)
     return serialisation((uint64_t)quanta * (QUANTUM_BITS / 8), rate_bps);
 }
 
-/* A frame with this pause; NULL when there is no memory. */
-struct frame *pause_build(const struct port *port, const struct pause *pause);
+/* A frame with this pause for a port of this framing; NULL when there is no memory. */
+struct frame *pause_build(const struct link_framing_ops *framing, const struct port *port,
+                          const struct pause *pause);
 
 /* False when the frame has no pause message. */
-bool pause_parse(const struct port *port, struct pause *pause, const struct frame *frame);
+bool pause_parse(const struct link_framing_ops *framing, struct pause *pause,
+                 const struct frame *frame);
 
 #endif

@@ -260,12 +260,6 @@ static inline bool port_obeys(const struct port *port, uint8_t tc)
     return port->pause.obeyed & 1u << tc;
 }
 
-/* Starts or stops to ignore pauses of a priority. */
-void port_ignore_pauses(struct port *port, uint8_t priority, bool ignore, picoseconds now);
-
-/* Makes the far end stop or resume a priority. */
-void port_pause_peer(struct port *port, uint8_t priority, bool xoff, picoseconds now);
-
 /* Delivers a frame at the port that it reaches by its cable. Takes ownership of the frame. Drivers
  * call it for frames that come from outside the core. */
 void port_deliver(struct port *port, struct frame *frame, picoseconds now);

@@ -1,5 +1,7 @@
 #include "nic/rx_throttle.h"
 
+#include "link/pauses.h"
+
 static bool is_lossless(const struct port *port, uint8_t tc)
 {
     return port_has_buffers(port) || port_obeys(port, tc);

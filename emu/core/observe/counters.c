@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "nic/nic.h"
-#include "switch/egress.h"
+#include "switch/egress_queue.h"
+#include "switch/switch.h"
 
 /* Which struct an offset is of. A switch port begins with its port. */
 enum place { IN_PORT, IN_GAUGES, IN_SWITCH_PORT, IN_NIC, PLACES };
@@ -89,7 +90,7 @@ void port_counter_cells(struct port *port, int64_t now_ps, int64_t *cells)
     };
     port_settle(port, now_ps);
     if (port_of_switch(port))
-        egress_note_peak(switch_port_of(port));
+        egress_queue_note_peak(switch_port_of(port));
     read_cells(ports, PORT_ROWS, places, cells);
 }
 

@@ -4,6 +4,7 @@
 #include "switch/forwarding.h"
 #include "switch/ingress.h"
 #include "switch/pipeline.h"
+#include "switch/pkey.h"
 
 /* The first port of a route is that of the LFT. Packets of the balanced service levels choose among
  * the ports after it. */

@@ -1,6 +1,6 @@
 #include "switch/hoq.h"
 
-#include "switch/egress.h"
+#include "switch/egress_queue.h"
 #include "switch/ingress.h"
 
 static struct switch_port *of_hoq(struct hoq *hoq)
@@ -40,7 +40,7 @@ void hoq_moved(struct hoq *hoq, uint8_t vl)
 
 static void discard_head(struct switch_port *out, uint8_t vl, picoseconds now)
 {
-    struct frame *frame = egress_take_head(out, vl);
+    struct frame *frame = egress_queue_pop(out, vl);
     out->counters.hoq_discard++;
     if (!out->queue[vl].count)
         port_emptied(&out->port, vl, now);

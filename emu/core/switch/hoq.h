@@ -11,24 +11,9 @@
 #ifndef EMU_SWITCH_HOQ_H
 #define EMU_SWITCH_HOQ_H
 
-#include <stdbool.h>
-
-#include "sim/clock.h"
-#include "sim/frame.h"
-#include "switch/switch_config.h"
+#include "switch/switch_state.h"
 
 enum { HOQ_STALL_LIVES = 8 };
-
-struct hoq {
-    struct hoq_config config;
-    uint16_t blocked;           /* one bit for each lane whose first packet waits for credit */
-    uint16_t stalled;           /* one bit for each stalled lane */
-    uint8_t discarded[CLASSES]; /* in a row */
-    picoseconds due[CLASSES];   /* the end of the lifetime, or of the stall */
-    struct timer timer;
-};
-
-struct switch_port;
 
 void hoq_init(struct hoq *hoq, const struct hoq_config *config);
 

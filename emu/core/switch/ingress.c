@@ -1,5 +1,7 @@
 #include "switch/ingress.h"
 
+#include "link/pauses.h"
+
 /* Pauses or resumes the far end if necessary. Usually there is nothing to do. */
 static void pfc_update(struct fabric_switch *sw, struct switch_port *in, uint8_t tc,
                        picoseconds now)

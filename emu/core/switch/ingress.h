@@ -7,7 +7,7 @@
 #ifndef EMU_SWITCH_INGRESS_H
 #define EMU_SWITCH_INGRESS_H
 
-#include "switch/switch.h"
+#include "switch/switch_state.h"
 
 /* Charges a frame that has arrived. False when there is no room; the reason has been counted. */
 bool ingress_charge(struct fabric_switch *sw, struct switch_port *in, struct frame *frame,

@@ -1,6 +1,7 @@
 #include "switch/pfc_watchdog.h"
 
-#include "switch/egress.h"
+#include "link/pauses.h"
+#include "switch/egress_queue.h"
 
 enum { PAUSED_PERCENT = 99 };
 
@@ -80,7 +81,7 @@ static void storm(struct fabric_switch *sw, struct switch_port *own, uint8_t pri
         port_ignore_pauses(&own->port, priority, true, now);
     if (sw->pfc_watchdog.config.action == WATCHDOG_DROP) {
         own->dropping |= (uint8_t)(1u << priority);
-        own->counters.watchdog.tx_dropped[priority] += egress_flush(own, priority, now);
+        own->counters.watchdog.tx_dropped[priority] += egress_queue_flush(own, priority, now);
     }
 }
 

@@ -18,27 +18,7 @@
 #ifndef EMU_SWITCH_PFC_WATCHDOG_H
 #define EMU_SWITCH_PFC_WATCHDOG_H
 
-#include "link/pause.h"
-#include "switch/switch_config.h"
-
-/* The counters of one priority of a port at one poll. */
-struct watchdog_sight {
-    bool waiting; /* the queue holds packets */
-    uint64_t tx_packets, rx_packets, rx_pause;
-    picoseconds paused;
-};
-
-/* The watchdog state of one priority of a port. */
-struct watchdog_queue {
-    bool stormed;
-    picoseconds stuck, quiet; /* how long it has been stuck, or without pauses, at the last poll */
-    struct watchdog_sight last;
-};
-
-struct watchdog_counters {
-#define WATCHDOG(name, ...) uint64_t name[PRIORITIES];
-#include "counters/ports.def"
-};
+#include "switch/switch_state.h"
 
 enum watchdog_verdict { WATCHDOG_AS_BEFORE, WATCHDOG_STORM, WATCHDOG_RESTORED };
 
@@ -46,13 +26,6 @@ enum watchdog_verdict { WATCHDOG_AS_BEFORE, WATCHDOG_STORM, WATCHDOG_RESTORED };
 enum watchdog_verdict watchdog_look(struct watchdog_queue *queue,
                                     const struct watchdog_config *config,
                                     const struct watchdog_sight *now);
-
-struct fabric_switch;
-
-struct pfc_watchdog {
-    struct watchdog_config config;
-    struct timer poll;
-};
 
 void pfc_watchdog_init(struct fabric_switch *sw, const struct watchdog_config *config);
 void pfc_watchdog_start(struct fabric_switch *sw, picoseconds now);

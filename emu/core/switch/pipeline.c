@@ -1,6 +1,7 @@
 #include "switch/pipeline.h"
 
 #include "switch/egress.h"
+#include "switch/egress_queue.h"
 
 /* A cut-through switch may start to send a frame before its tail has arrived, but not so early that
  * a faster egress port would run out of bytes. */
@@ -26,7 +27,7 @@ void pipeline_enter(struct switch_port *in, struct frame *frame, picoseconds due
     if (!last)
         timer_set(in->port.clock, &in->pipeline_due, due);
     list_push(&in->pipeline, frame);
-    egress_coming(switch_of(&in->port), frame, frame->length);
+    egress_queue_coming(switch_of(&in->port), frame, frame->length);
 }
 
 void pipeline_due(struct timer *timer, picoseconds now)
@@ -35,6 +36,6 @@ void pipeline_due(struct timer *timer, picoseconds now)
     struct frame *frame = list_pop(&in->pipeline);
     if (in->pipeline.first)
         timer_set(in->port.clock, timer, in->pipeline.first->due_at);
-    egress_coming(switch_of(&in->port), frame, -(int64_t)frame->length);
+    egress_queue_coming(switch_of(&in->port), frame, -(int64_t)frame->length);
     egress_push(switch_of(&in->port), frame, now);
 }

@@ -2,7 +2,7 @@
 #ifndef EMU_SWITCH_PIPELINE_H
 #define EMU_SWITCH_PIPELINE_H
 
-#include "switch/switch.h"
+#include "switch/switch_state.h"
 
 /* The earliest time at which a frame that arrived at `arrived` may join its egress queue. */
 picoseconds pipeline_earliest(const struct fabric_switch *sw, const struct frame *frame,

@@ -17,7 +17,6 @@
 #ifndef EMU_SWITCH_QUEUE_DISCIPLINE_H
 #define EMU_SWITCH_QUEUE_DISCIPLINE_H
 
-#include "sim/arena.h"
 #include "sim/frame.h"
 #include "sim/parameter_field.h"
 #include "sim/registry.h"
@@ -59,12 +58,5 @@ struct port_discipline {
     const struct queue_discipline *kind;
     void *state;
 };
-
-/* Set-up only. False when there is no memory, or no such discipline or parameter. */
-bool disciplines_init(struct switch_port *out, struct arena *arena,
-                      const struct queue_discipline_config *configs, uint32_t count);
-
-/* The state of a discipline at a port; NULL when the port does not have it. */
-void *discipline_state(const struct switch_port *out, const char *name);
 
 #endif

@@ -12,7 +12,7 @@
  * The queue depth is the one before the packet joins. The ICRC does not cover FECN; the VCRC is
  * renewed. */
 #include "switch/queue_discipline.h"
-#include "switch/switch.h"
+#include "switch/switch_state.h"
 
 enum { BTH_FLAGS = 4, FECN_BIT = 0x80 };
 

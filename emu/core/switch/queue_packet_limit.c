@@ -1,7 +1,7 @@
 /* Packet limit: for the queue of InfiniBand's management lane, which has no credits and little
  * room. */
 #include "switch/queue_discipline.h"
-#include "switch/switch.h"
+#include "switch/switch_state.h"
 
 struct packet_limit {
     uint32_t packets;

@@ -1,7 +1,7 @@
 /* Tail drop: a queue over its threshold accepts no frame of a lossy class. Frames of a lossless
  * class are always accepted, since flow control limits them. */
 #include "switch/queue_discipline.h"
-#include "switch/switch.h"
+#include "switch/switch_state.h"
 
 static enum queue_verdict join(void *state, struct switch_port *out, uint8_t queue,
                                struct frame *frame)

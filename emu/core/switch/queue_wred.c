@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "switch/queue_discipline.h"
-#include "switch/switch.h"
+#include "switch/switch_state.h"
 
 static void prepare(void *state, uint64_t seed)
 {

@@ -4,8 +4,12 @@
 #include <string.h>
 
 #include "switch/egress.h"
+#include "switch/egress_queue.h"
+#include "switch/hoq.h"
 #include "switch/ingress.h"
+#include "switch/pfc_watchdog.h"
 #include "switch/pipeline.h"
+#include "switch/port_disciplines.h"
 #include "switch/transit.h"
 
 /* ---- ingress ---------------------------------------------------------------- */
@@ -51,7 +55,7 @@ static void sent(struct port *port, const struct charge *charge, picoseconds now
 static void link_down(struct port *port, picoseconds now)
 {
     for (uint8_t tc = 0; tc < CLASSES; tc++)
-        port->counters.link_down_discard += egress_flush(switch_port_of(port), tc, now);
+        port->counters.link_down_discard += egress_queue_flush(switch_port_of(port), tc, now);
 }
 
 static const struct port_handler handler = {

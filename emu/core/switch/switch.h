@@ -16,104 +16,9 @@
 #ifndef EMU_SWITCH_SWITCH_H
 #define EMU_SWITCH_SWITCH_H
 
-#include "headers/ipv4.h"
-#include "link/port.h"
 #include "sim/arena.h"
-#include "switch/arbiter.h"
-#include "switch/buffer.h"
-#include "switch/forwarding.h"
-#include "switch/hoq.h"
-#include "switch/load_balance.h"
-#include "switch/pfc_watchdog.h"
-#include "switch/pkey.h"
-#include "switch/queue_discipline.h"
-#include "switch/route.h"
 #include "switch/switch_api.h"
-#include "switch/switch_config.h"
-#include "switch/wred.h"
-
-enum datapath { DATAPATH_OWN, DATAPATH_EXTERNAL };
-
-enum { TRANSIT_SLOTS = 4096, TRANSIT_PORTS = 0xFFF };
-
-/* The counters of a switch port besides those of every port. ports.def describes each. */
-struct switch_port_counters {
-    struct watchdog_counters watchdog;
-#define SWITCH(name, ...) uint64_t name;
-#define SWITCH_PER_CLASS(name, ...) uint64_t name[CLASSES];
-#include "counters/ports.def"
-};
-
-/* The MAC addresses that a router writes into packets for a port. */
-struct addresses {
-    uint8_t far_mac[6], mac[6];
-};
-
-/* After the port: on one cache line the members that every arriving or leaving frame needs; the
- * frames in the switch; then the members that are seldom needed. */
-struct switch_port {
-    struct port port;
-
-    ON_A_LINE uint8_t queue_of[CLASSES]; /* by priority or VL */
-    uint8_t disciplines_of[CLASSES];     /* by queue: one bit for each element of `discipline` */
-    uint32_t *depth; /* for an external marker: the depth that a frame will find in each queue */
-    struct pfc pfc;
-    uint16_t waiting;   /* one bit for each queue with a frame */
-    uint8_t only_lossy; /* the disciplines that leave lossless frames alone */
-    uint8_t dropping;   /* one bit for each priority whose packets the watchdog drops */
-
-    ON_A_LINE struct frame_list
-        pipeline;              /* frames from this port that wait for the end of the latency */
-    struct timer pipeline_due; /* set while the pipeline is not empty */
-    ON_A_LINE struct priority_group priority_group[CLASSES];
-    ON_A_LINE struct frame_queue queue[CLASSES];
-    /* In the order in which frames pass them. WRED is none of them if an external marker (eBPF)
-     * marks. */
-    ON_A_LINE struct port_discipline discipline[PORT_DISCIPLINES];
-
-    uint32_t coming[CLASSES]; /* for each queue: bytes in the pipelines of all ports */
-    struct arbiter arbiter;
-    struct wred *external_wred; /* the curves of an external marker; or NULL */
-    struct qos_map qos_map;
-    struct hoq hoq;            /* InfiniBand */
-    struct pkey_filter pkeys;  /* InfiniBand */
-    uint64_t queue_peak_bytes; /* of the deepest queue; see egress_note_peak */
-    struct watchdog_queue watchdog[PRIORITIES];
-    struct switch_port_counters counters;
-};
-
-static_assert(offsetof(struct switch_port, pipeline) - offsetof(struct switch_port, queue_of) ==
-                      CACHE_LINE &&
-                  offsetof(struct switch_port, priority_group) -
-                          offsetof(struct switch_port, pipeline) ==
-                      CACHE_LINE,
-              "what every frame needs of a switch port is one line, its pipeline another");
-
-struct fabric_switch {
-    struct switch_config config;
-    enum datapath datapath;
-    picoseconds transit_timeout; /* external datapath: after it a packet counts as lost */
-    struct clock *clock;
-    struct frame_pool *pool;
-    struct buffer buffer;
-    struct routes routes;
-    struct timer reroute;
-    struct load_balancer load_balancer;
-    struct switch_port *ports;   /* config.ports of them, numbered from 1 */
-    struct addresses *addresses; /* by port */
-    /* External datapath. `hand_over` may not keep the frame's bytes. */
-    void (*hand_over)(void *datapath, struct switch_port *in, const struct frame *frame,
-                      picoseconds now);
-    /* Reports a loss: a packet handed over at `since` has not come back, or too many are in transit
-     * now. */
-    void (*lost_in_datapath)(void *datapath, picoseconds since);
-    void *external_datapath;
-    struct frame *transit[TRANSIT_SLOTS];
-    uint32_t transit_next, transit_oldest; /* sequence numbers */
-    struct timer transit_check;
-    struct pfc_watchdog pfc_watchdog;
-    uint64_t *lossless_dropped; /* count of the fabric: packets that exceeded headroom */
-};
+#include "switch/switch_state.h"
 
 /* Set-up only. `ports` has the settings of config->ports ports. False when there is no memory, or
  * when a port has a queue discipline that does not exist. */
@@ -122,22 +27,6 @@ bool switch_init(struct fabric_switch *sw, struct arena *arena, struct clock *cl
                  const struct switch_port_config *ports);
 void switch_free(struct fabric_switch *sw);
 void switch_start(struct fabric_switch *sw, picoseconds now);
-
-static inline struct fabric_switch *switch_of(const struct port *port)
-{
-    return port->owner;
-}
-
-/* The switch port that a port of a switch is part of. */
-static inline struct switch_port *switch_port_of(struct port *port)
-{
-    return container_of(port, struct switch_port, port);
-}
-
-static inline struct switch_port *switch_port(struct fabric_switch *sw, uint32_t number)
-{
-    return &sw->ports[number - 1];
-}
 
 /* The switch port that a port is part of; NULL for a port of a NIC or of another process. */
 const struct switch_port *port_of_switch(const struct port *port);

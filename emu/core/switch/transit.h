@@ -13,7 +13,7 @@
 #ifndef EMU_SWITCH_TRANSIT_H
 #define EMU_SWITCH_TRANSIT_H
 
-#include "switch/switch.h"
+#include "switch/switch_state.h"
 
 void transit_init(struct fabric_switch *sw);
 

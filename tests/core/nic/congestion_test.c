@@ -1,5 +1,6 @@
 /* Congestion notification and reaction: CE marks, CNPs, pacing. Another test compares the
  * recurrence of DCQCN with a second implementation. */
+#include "link/pauses.h"
 #include "testbench.h"
 
 static struct qp_config dcqcn_config(void)

@@ -1,4 +1,5 @@
 /* Recovery from lost, repeated, reordered and damaged packets. */
+#include "link/pauses.h"
 #include "testbench.h"
 
 enum { PACKETS = 12, BYTES = PACKETS * 1024 - 100 };

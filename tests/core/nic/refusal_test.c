@@ -1,6 +1,7 @@
 /* Requests that the responder must refuse, by key, bounds, order and length. */
 #include <string.h>
 
+#include "link/pauses.h"
 #include "testbench.h"
 
 /* Sends a WRITE with the given R_Key and address. */

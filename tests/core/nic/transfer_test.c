@@ -1,4 +1,5 @@
 /* Messages over a wire that loses nothing: segmentation, acknowledgements, order. */
+#include "link/pauses.h"
 #include "testbench.h"
 
 static const uint32_t mtus[] = {256, 512, 1024, 2048, 4096};

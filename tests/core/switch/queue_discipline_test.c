@@ -2,7 +2,7 @@
  * what the registry does not have. */
 #include <string.h>
 
-#include "switch/switch.h"
+#include "switch/port_disciplines.h"
 #include "testbench.h"
 
 static const uint64_t packets = 16, bytes = 4096;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "switch/pkey.h"
-#include "switch/switch.h"
+#include "switch/port_disciplines.h"
 #include "testbench.h"
 
 enum { PACKET = 60, KEY = 0x1234 };

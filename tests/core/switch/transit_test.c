@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "driver/rx_frame.h"
+#include "switch/switch.h"
 #include "switch/transit.h"
 #include "testbench.h"
 

@@ -1,4 +1,4 @@
-#include "link/port.h"
+#include "link/pauses.h"
 
 /* ---- pauses from the far end ------------------------------------------------------------- */
 
@@ -86,7 +86,7 @@ static void priority_resumed(struct port *port, uint8_t priority, picoseconds no
 
 bool pause_received(struct port *port, const struct frame *frame, struct pause *pause)
 {
-    if (frame->corrupt || !pause_parse(port, pause, frame)) {
+    if (frame->corrupt || !pause_parse(port_framing(port), pause, frame)) {
         port->counters.rx_mac_control_unknown++;
         return false;
     }
@@ -136,13 +136,22 @@ static void count_pause_sent(struct port *port, const struct pause *pause)
 
 struct frame *pause_frame(struct port *port, const struct pause *pause)
 {
-    struct frame *frame = pause_build(port, pause);
+    struct frame *frame = pause_build(port_framing(port), port, pause);
     if (!frame)
         return NULL;
     count_pause_sent(port, pause);
     port->pause.to_send = 0;
     port->control_to_send = false;
     return frame;
+}
+
+SELDOM struct frame *pfc_next_frame(struct port *port)
+{
+    struct pause pause = {.enable = port->pause.to_send};
+    for (int priority = 0; priority < PRIORITIES; priority++)
+        if (port->stopping & 1u << priority)
+            pause.time[priority] = PAUSE_MAX_QUANTA;
+    return pause_frame(port, &pause);
 }
 
 static void count_pausing(struct port *port, int priority, picoseconds now)

@@ -1,9 +1,9 @@
-#include "switch/queue_discipline.h"
+#include "switch/port_disciplines.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "switch/switch.h"
+#include "switch/switch_api.h"
 
 REGISTRY(struct queue_discipline, queue_disciplines);
 
