@@ -8,9 +8,9 @@
  * for READ responses, which are not acknowledged.
  *
  *     quiet ── CE / CNP ──▶ holding ── interval over ──▶ quiet
- *       ▲                    │    ▲
- *       │      CE / pending  ▼    │ interval over / CNP
- *       └──────────────── pending ┘
+ *                            │    ▲
+ *              CE / pending  ▼    │ interval over / CNP
+ *                           pending
  *
  * These are the rules of DCQCN's paper (Zhu et al., SIGCOMM'15, 3.1): the first marked packet
  * causes a CNP at once. Marked packets in the interval after it cause one CNP at its end. A NIC
