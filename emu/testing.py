@@ -180,7 +180,8 @@ class Run:
         if where not in places:
             raise KeyError(_no_such("there is no place", where, places))
         used = places[where]
-        known = used.keys() | (() if where == "total" else counter_names(recording.fabric))
+        framing = recording.fabric_kind.framing
+        known = used.keys() | (() if where == "total" else counter_names(framing))
         if name not in known:
             raise KeyError(_no_such(f"{where} has no counter", name, known))
         return used.get(name, 0)

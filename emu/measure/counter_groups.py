@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu._core import lib
+from emu.fabric_kind import Framing
 from emu.measure.counter_table import CLASSES, PORT, indexed
 
 Cells = NDArray[np.int64]
@@ -42,14 +43,14 @@ _SENT_BY_LANE = ("PortVLOpPacketsN", "PortVLOpDataN")
 
 def ethernet_groups(read: ReadCounter, *, whole: bool = False) -> list[Group]:
     """Priorities that nothing used are left out unless `whole`."""
-    values = _counted("roce", read) | _of_storms(read)
+    values = _counted(Framing.ETHERNET, read) | _of_storms(read)
     shown: dict[str, Shown] = {}
     for counter, is_global in _are_pauses_global(read).items():
         row, name = PORT.by_name[counter], f"{counter[:2]}_global_{counter[3:]}"
         values[name] = read(counter).max(axis=1, keepdims=True) // row.per_unit
         values |= {own: np.where(is_global, 0, values[own]) for own in row.roce}
         shown[name] = is_global
-    names = PORT.described["roce"]
+    names = PORT.described[Framing.ETHERNET]
     return [
         _of_priorities({name: values[name] for name in names if indexed(name)}, whole),
         {name: (values[name], shown.get(name, True)) for name in names if not indexed(name)},
@@ -59,7 +60,7 @@ def ethernet_groups(read: ReadCounter, *, whole: bool = False) -> list[Group]:
 def _of_priorities(values: Mapping[str, Cells], whole: bool) -> Group:
     """SAI's names are shown where there was a pause, SONiC's where there was a storm, the others
     where any of them is not 0."""
-    source = {name: PORT.described["roce"][name].source for name in values}
+    source = {name: PORT.described[Framing.ETHERNET][name].source for name in values}
     derived = (lib.SAI_PORT, lib.SONIC_PFCWD)
     own = [cells for name, cells in values.items() if source[name] not in derived]
     of_sai = [cells for name, cells in values.items() if source[name] == lib.SAI_PORT]
@@ -76,7 +77,7 @@ def _of_storms(read: ReadCounter) -> dict[str, Cells]:
         (name,) = PORT.by_name[f"watchdog_{counter}"].roce
         before = read(f"watchdog_{counter}_before")
         values[f"{name}_LAST"] = read(f"watchdog_{counter}") - before
-    return {name: cells[:, : CLASSES["roce"]] for name, cells in values.items()}
+    return {name: cells[:, : CLASSES[Framing.ETHERNET]] for name, cells in values.items()}
 
 
 def _are_pauses_global(read: ReadCounter) -> dict[str, NDArray[np.bool_]]:
@@ -91,12 +92,12 @@ def _are_pauses_global(read: ReadCounter) -> dict[str, NDArray[np.bool_]]:
 def infiniband_groups(read: ReadCounter, *, vls: NDArray[np.int64] | int = 0) -> list[Group]:
     """Lanes that nothing used are left out unless they are among the first `vls`."""
     sent = read("tx_packets")
-    values = _counted("ib", read) | {
+    values = _counted(Framing.INFINIBAND, read) | {
         "PortXmitData": _words(_total(read("tx_bytes")), _total(sent)),
         "PortRcvData": _words(_total(read("rx_bytes")), _total(read("rx_packets"))),
         "PortVLOpDataN": _words(read("tx_bytes"), sent),
     }
-    wanted = np.arange(CLASSES["ib"]) < vls
+    wanted = np.arange(CLASSES[Framing.INFINIBAND]) < vls
     used = (sent != 0) | wanted
     by_lane: NDArray[np.bool_] = used & used[:, 1:].any(axis=1, keepdims=True)
 
@@ -107,11 +108,11 @@ def infiniband_groups(read: ReadCounter, *, vls: NDArray[np.int64] | int = 0) ->
         if not indexed(name):
             return True
         moved: NDArray[np.bool_] = np.any(
-            [read(row.name) for row in PORT.terms["ib"][name]], axis=0
+            [read(row.name) for row in PORT.terms[Framing.INFINIBAND][name]], axis=0
         )
         return moved | wanted
 
-    groups = groupby(PORT.described["ib"], _lane_group)
+    groups = groupby(PORT.described[Framing.INFINIBAND], _lane_group)
     return [{name: (values[name], shown(name)) for name in names} for _, names in groups]
 
 
@@ -122,13 +123,13 @@ def _lane_group(name: str) -> str:
     return name if indexed(name) else ""
 
 
-def _counted(fabric: str, read: ReadCounter) -> dict[str, Cells]:
+def _counted(framing: Framing, read: ReadCounter) -> dict[str, Cells]:
     """The public names that are counters of the core, or add them up."""
     values: dict[str, Cells] = {}
-    for name, terms in PORT.terms[fabric].items():
+    for name, terms in PORT.terms[framing].items():
         if terms:
             cells = [read(row.name) for row in terms]
-            parts = [own[:, : CLASSES[fabric]] if indexed(name) else _total(own) for own in cells]
+            parts = [own[:, : CLASSES[framing]] if indexed(name) else _total(own) for own in cells]
             values[name] = np.sum(parts, axis=0) // terms[0].per_unit
     return values
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from emu._core import lib
+from emu.fabric_kind import Framing
 from emu.measure.counter_table import NIC, NUMBERED, PORT, Counter
 from emu.spec import references
 
@@ -57,8 +58,8 @@ _SOURCES = {
 
 
 def _of_ports() -> Iterator[CounterNote]:
-    """A name that both fabrics have from one row has one note."""
-    roce, ib = PORT.described["roce"], PORT.described["ib"]
+    """A name that both framings have from one row has one note."""
+    roce, ib = PORT.described[Framing.ETHERNET], PORT.described[Framing.INFINIBAND]
     shared = {name for name in roce if ib.get(name) is roce[name]}
     yield from (_note(name, "port", roce[name]) for name in roce if name in shared)
     yield from (_note(name, "ethernet", row) for name, row in roce.items() if name not in shared)

@@ -13,9 +13,9 @@ from functools import cache, cached_property
 from typing import Any
 
 from emu._core import ffi, lib
+from emu.fabric_kind import Framing
 
-FABRICS = ("roce", "ib")
-CLASSES = {"roce": lib.PRIORITIES, "ib": lib.CLASSES}
+CLASSES = {Framing.ETHERNET: lib.PRIORITIES, Framing.INFINIBAND: lib.CLASSES}
 """Priorities, and virtual lanes."""
 CONGESTION, LOSSLESS, WATCHDOG, OTHER = (
     lib.DROP_CONGESTION,
@@ -49,9 +49,9 @@ class Counter:
         """Whether the counted packets ended here."""
         return self.drop != int(lib.NOT_A_DROP)
 
-    def public_names(self, fabric: str) -> tuple[str, ...]:
-        """On one of `FABRICS`. N stands for a priority or a virtual lane."""
-        return self.roce if fabric == "roce" else self.ib
+    def public_names(self, framing: Framing) -> tuple[str, ...]:
+        """On links of a framing. N stands for a priority or a virtual lane."""
+        return self.roce if framing is Framing.ETHERNET else self.ib
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,13 @@ class Table:
 
     @cached_property
     def public_levels(self) -> frozenset[str]:
-        """Such counters by their public names on both fabrics, with all numbers for N."""
+        """Such counters by their public names on every framing, with all numbers for N."""
         levels = [row for row in self.rows if row.level]
         return frozenset(
             name
-            for fabric in FABRICS
+            for framing in Framing
             for row in levels
-            for name in numbered(row.public_names(fabric), fabric)
+            for name in numbered(row.public_names(framing), framing)
         )
 
     @cached_property
@@ -106,37 +106,37 @@ class Table:
         return tuple(row for row in self.rows if row.fault == lib.FAULT_OF_MACHINE)
 
     @cached_property
-    def described(self) -> dict[str, dict[str, Counter]]:
-        """Fabric -> public name -> the row that describes it, in the order of reports."""
-        return {fabric: self._described(fabric) for fabric in FABRICS}
+    def described(self) -> dict[Framing, dict[str, Counter]]:
+        """Framing -> public name -> the row that describes it, in the order of reports."""
+        return {framing: self._described(framing) for framing in Framing}
 
-    def _described(self, fabric: str) -> dict[str, Counter]:
-        own_rows = {name for row in self.rows if not row.name for name in row.public_names(fabric)}
+    def _described(self, framing: Framing) -> dict[str, Counter]:
+        own_rows = {name for row in self.rows if not row.name for name in row.public_names(framing)}
         return {
             name: row
             for row in self.rows
-            for name in row.public_names(fabric)
+            for name in row.public_names(framing)
             if not row.name or name not in own_rows
         }
 
     @cached_property
-    def terms(self) -> dict[str, dict[str, tuple[Counter, ...]]]:
-        """Fabric -> public name -> the counters that it adds up; none where it is computed in
+    def terms(self) -> dict[Framing, dict[str, tuple[Counter, ...]]]:
+        """Framing -> public name -> the counters that it adds up; none where it is computed in
         another way."""
         return {
-            fabric: {name: self._counted_as(name, fabric) for name in self.described[fabric]}
-            for fabric in FABRICS
+            framing: {name: self._counted_as(name, framing) for name in self.described[framing]}
+            for framing in Framing
         }
 
-    def _counted_as(self, name: str, fabric: str) -> tuple[Counter, ...]:
-        return tuple(row for row in self.rows if row.name and name in row.public_names(fabric))
+    def _counted_as(self, name: str, framing: Framing) -> tuple[Counter, ...]:
+        return tuple(row for row in self.rows if row.name and name in row.public_names(framing))
 
-    def public_drops(self, fabric: str, rows: Iterable[Counter]) -> tuple[str, ...]:
-        """Public names on a fabric that count these drops, and drops alone; N is the class."""
+    def public_drops(self, framing: Framing, rows: Iterable[Counter]) -> tuple[str, ...]:
+        """Public names on a framing that count these drops, and drops alone; N is the class."""
         wanted = set(rows)
         return tuple(
             name
-            for name, terms in self.terms[fabric].items()
+            for name, terms in self.terms[framing].items()
             if wanted.intersection(terms) and all(row.is_drop for row in terms)
         )
 
@@ -181,9 +181,9 @@ def with_number(name: str, number: int) -> str:
     return NUMBERED.sub(str(number), name)
 
 
-def numbered(names: Iterable[str], fabric: str) -> list[str]:
+def numbered(names: Iterable[str], framing: Framing) -> list[str]:
     """Public names, each with every number that its N stands for."""
-    classes = CLASSES[fabric]
+    classes = CLASSES[framing]
     return [
         with_number(name, number)
         for name in names

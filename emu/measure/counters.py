@@ -30,7 +30,7 @@ from emu.measure.counter_table import CLASSES, PORT, numbered, with_number
 from emu.measure.raw_counters import CounterTable, RawCounters
 from emu.measure.recording import Counters
 
-PRIORITIES = range(CLASSES["roce"])
+PRIORITIES = range(CLASSES[Framing.ETHERNET])
 XMIT_WAIT = "PortXmitWait"
 
 
@@ -63,10 +63,10 @@ PORT_COUNTERS: dict[Framing, Callable[[Mapping[str, RawCounters]], dict[str, Cou
 """A framing's counters by port, from the core's."""
 
 
-def counter_names(fabric: str) -> frozenset[str]:
-    """All names that a port's counters may have on this fabric, those of unused classes and lanes
+def counter_names(framing: Framing) -> frozenset[str]:
+    """All names that a port's counters may have on this framing, those of unused classes and lanes
     included."""
-    return frozenset(numbered(PORT.described[fabric], fabric))
+    return frozenset(numbered(PORT.described[framing], framing))
 
 
 def _named(

@@ -10,6 +10,7 @@ have lost its packets.
 
 from __future__ import annotations
 
+from emu.fabric_kind import Framing
 from emu.measure.counter_table import CONGESTION, PORT, with_number
 from emu.measure.counters import PRIORITIES
 from emu.measure.recording import FlowRecord
@@ -34,7 +35,7 @@ def _lossy_priorities(run: RunFacts) -> set[int] | None:
     """Priorities of which switches dropped packets. None when packets of any flow may have been
     lost."""
     ports = run.recording.ports.values()
-    names = PORT.public_drops("roce", PORT.drops(CONGESTION))
+    names = PORT.public_drops(Framing.ETHERNET, PORT.drops(CONGESTION))
     lost = {
         priority: sum(own.get(with_number(name, priority), 0) for own in ports for name in names)
         for priority in PRIORITIES

@@ -168,7 +168,7 @@ def totals_table(run: RunFacts) -> Table:
 def _other_drops(run: RunFacts) -> str:
     """A sentence with the port counters that make up the other drops."""
     places = [*run.recording.ports.values(), *run.recording.hosts.values()]
-    names = PORT.public_drops(run.recording.fabric, PORT.drops(OTHER, injected=False))
+    names = PORT.public_drops(run.recording.fabric_kind.framing, PORT.drops(OTHER, injected=False))
     counts = {name: sum(own.get(name, 0) for own in places) for name in names}
     named = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
     return f"Other drops, as ports count them: {named}."

@@ -242,8 +242,8 @@ class RunFacts:
     def port_drops(self) -> dict[str, int]:
         """Packets that each port, or a fault on its cable, dropped. Ports without drops are left
         out."""
-        fabric = self.recording.fabric
-        counters = numbered(PORT.public_drops(fabric, PORT.drops()), fabric)
+        framing = self.recording.fabric_kind.framing
+        counters = numbered(PORT.public_drops(framing, PORT.drops()), framing)
         drops = {
             name: sum(own.get(counter, 0) for counter in counters)
             for name, own in self.recording.ports.items()

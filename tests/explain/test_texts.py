@@ -10,6 +10,7 @@ import pytest
 from emu.cli.record import record
 from emu.explain import keys
 from emu.explain.fields import fields
+from emu.fabric_kind import Framing
 from emu.measure.counter_notes import NOTES, PLACES, note_of
 from emu.measure.counter_table import NIC
 from emu.measure.counters import counter_names
@@ -56,11 +57,11 @@ def test_sources_are_named_in_one_place() -> None:
     assert {str(key.node[SOURCE]) for key in keys.all_keys() if SOURCE in key.node} <= PUBLIC
 
 
-@pytest.mark.parametrize(("fabric", "place"), [("roce", "ethernet"), ("ib", "infiniband")])
-def test_every_port_counter_has_a_note(fabric: str, place: str) -> None:
+@pytest.mark.parametrize("framing", Framing)
+def test_every_port_counter_has_a_note(framing: Framing) -> None:
     """Counters of priorities and lanes that a run leaves out have notes as well."""
-    names = counter_names(fabric)
-    assert [name for name in names if note_of(name, ("port", place)) is None] == []
+    names = counter_names(framing)
+    assert [name for name in names if note_of(name, ("port", framing.value)) is None] == []
 
 
 def test_every_nic_counter_has_a_note() -> None:

@@ -18,8 +18,8 @@ from emu.spec.model import Agreement, Counter, Lossless
 def lossless(check: Lossless, run: Recording) -> Outcome:
     """Counts all drops: by switches, watchdogs, lost links, faults on cables and NICs that receive
     damaged packets. On InfiniBand, packets of all virtual lanes count."""
-    drops = _sum(run, PORT.by_name["dropped"].public_names(run.fabric), check.priority)
-    watchdog = PORT.public_drops(run.fabric, PORT.drops(WATCHDOG))
+    drops = _sum(run, PORT.by_name["dropped"].public_names(run.fabric_kind.framing), check.priority)
+    watchdog = PORT.public_drops(run.fabric_kind.framing, PORT.drops(WATCHDOG))
     by_watchdog = _sum(run, watchdog, check.priority)
     if check.excused == "watchdog":
         return Outcome(drops == by_watchdog, _dropped(drops - by_watchdog, by_watchdog, "plus"))

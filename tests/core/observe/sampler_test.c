@@ -2,6 +2,7 @@
  * the table is full. */
 #include "observe/sampler.h"
 
+#include "link/pauses.h"
 #include "testbench.h"
 
 enum { CAPACITY = 8, WATCHED = 2, COLUMNS = 1 + WATCHED * GAUGES + 1 };
