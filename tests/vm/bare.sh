@@ -49,6 +49,7 @@ enter() {
 
 inside() {
     export HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin
+    unset TMPDIR XDG_RUNTIME_DIR # folders of the machine, which the tree does not have
     say "provision.sh, for the first time"
     vagrant/provision.sh >/dev/null 2>&1
     local before

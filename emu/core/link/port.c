@@ -23,6 +23,7 @@ void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
                           .gauges = &port->own_gauges};
     memcpy(port->mac, config->mac, sizeof port->mac);
     memcpy(port->sl2vl, config->sl2vl, sizeof port->sl2vl);
+    vlarb_init(&port->vlarb, &port->vlarb_tables);
     timer_init(&port->line.arrival, line_arrival);
     timer_init(&port->done, transmission_done);
     port_flow_control(port)->init(port, config);

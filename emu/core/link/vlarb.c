@@ -35,6 +35,11 @@ static int64_t limit_bytes(const struct vlarb_tables *tables)
     return tables->limit ? tables->limit * VLARB_LIMIT_UNIT : 1; /* any packet exceeds 1 */
 }
 
+void vlarb_init(struct vlarb *arbiter, const struct vlarb_tables *tables)
+{
+    *arbiter = (struct vlarb){.high_left = limit_bytes(tables)};
+}
+
 uint8_t vlarb_pick(struct vlarb *arbiter, const struct vlarb_tables *tables, uint16_t sendable)
 {
     arbiter->served = NULL;

@@ -35,6 +35,9 @@ struct vlarb {
     int64_t high_left;         /* bytes until the low list is served */
 };
 
+/* Set-up only: the high list begins. */
+void vlarb_init(struct vlarb *arbiter, const struct vlarb_tables *tables);
+
 /* `sendable` has one bit for each lane with a packet that may leave now. Returns a lane, or VL_NONE
  * when no list has one of them. */
 uint8_t vlarb_pick(struct vlarb *arbiter, const struct vlarb_tables *tables, uint16_t sendable);

@@ -20,18 +20,18 @@ bool sampler_init(struct sampler *sampler, struct arena *arena, struct clock *cl
 {
     *sampler = (struct sampler){.clock = clock,
                                 .interval = interval,
-                                .capacity = capacity,
+                                .capacity = capacity & ~1u, /* keeps rows evenly spaced */
                                 .columns = 1 + port_count * GAUGES + flow_count,
                                 .port_count = port_count,
                                 .flows = flows,
                                 .flow_count = flow_count};
     timer_init(&sampler->due, sampler_due);
-    sampler->values = arena_take(arena, capacity, row_bytes(sampler));
-    sampler->places = arena_take(arena, capacity, sizeof *sampler->places);
+    sampler->values = arena_take(arena, sampler->capacity, row_bytes(sampler));
+    sampler->places = arena_take(arena, sampler->capacity, sizeof *sampler->places);
     sampler->board = arena_take(arena, port_count, sizeof *sampler->board);
     if (!sampler->values || !sampler->places || !sampler->board)
         return false;
-    for (uint32_t row = 0; row < capacity; row++)
+    for (uint32_t row = 0; row < sampler->capacity; row++)
         sampler->places[row] = row;
     return true;
 }

@@ -31,8 +31,8 @@ struct sampler {
     const uint64_t *flows; /* bytes delivered, per flow */
 };
 
-/* Set-up only; the caller keeps `flows` alive, and hands in the ports one by one. False
- * when there is no memory. */
+/* Set-up only; the caller keeps `flows` alive, and hands in the ports one by one. An odd `capacity`
+ * (at least 2) leaves one row unused. False when there is no memory. */
 bool sampler_init(struct sampler *sampler, struct arena *arena, struct clock *clock,
                   picoseconds interval, uint32_t capacity, uint32_t port_count,
                   const uint64_t *flows, uint32_t flow_count);

@@ -6,6 +6,15 @@ static void next_turn(struct arbiter *arbiter)
     arbiter->granted = false;
 }
 
+/* The first frame of the queue is about to leave. A queue that becomes empty loses its deficit. */
+static uint8_t served(struct arbiter *arbiter, const struct frame_queue queues[CLASSES],
+                      uint8_t queue)
+{
+    if (queues[queue].count == 1)
+        arbiter->deficit[queue] = 0;
+    return queue;
+}
+
 /* Terminates, because every round adds to the deficit of a queue that can send. */
 static uint8_t weighted(struct arbiter *arbiter, const struct arbiter_config *config,
                         const struct frame_queue queues[CLASSES], uint16_t sendable)
@@ -22,7 +31,7 @@ static uint8_t weighted(struct arbiter *arbiter, const struct arbiter_config *co
             arbiter->granted = true;
             if (*deficit >= length) {
                 *deficit -= length;
-                return queue;
+                return served(arbiter, queues, queue);
             }
         }
         next_turn(arbiter);
@@ -37,7 +46,7 @@ uint8_t arbiter_pick(struct arbiter *arbiter, const struct arbiter_config *confi
     uint16_t strict = sendable & config->strict;
     if (strict)
         return (uint8_t)(31 - __builtin_clz(strict));
-    if (!(sendable & (sendable - 1)))
-        return (uint8_t)__builtin_ctz(sendable); /* a single queue needs no share */
+    if (!(sendable & (sendable - 1))) /* a single queue needs no share */
+        return served(arbiter, queues, (uint8_t)__builtin_ctz(sendable));
     return weighted(arbiter, config, queues, sendable);
 }

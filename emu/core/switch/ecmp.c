@@ -45,24 +45,28 @@ static uint32_t two_words(uint32_t first, uint32_t second)
     return finish(take_in(take_in(first, 0), second), 8);
 }
 
+const uint8_t *udp_ports(const uint8_t *header, uint32_t length)
+{
+    uint32_t ports = (header[0] & 0x0F) * 4u;
+    bool later_fragment = ((header[6] << 8 | header[7]) & FRAGMENT_OFFSET) != 0;
+    bool has_ports = header[9] == PROTOCOL_UDP && !later_fragment && length >= ports + 4;
+    return has_ports ? header + ports : NULL;
+}
+
 uint32_t ecmp_basis(uint64_t seed, const uint8_t *header, uint32_t length)
 {
     uint32_t basis = finish(take_in(take_in(0, (uint32_t)seed), (uint32_t)(seed >> 32)), 8);
     basis = field(basis, header + 12, 4);
     basis = field(basis, header + 16, 4);
-    uint32_t ports = (header[0] & 0x0F) * 4u;
-    bool later_fragment = ((header[6] << 8 | header[7]) & FRAGMENT_OFFSET) != 0;
-    if (header[9] != PROTOCOL_UDP || later_fragment || length < ports + 4)
-        return basis;
-    basis = field(basis, header + ports, 2);
-    return field(basis, header + ports + 2, 2);
+    const uint8_t *ports = udp_ports(header, length);
+    return ports ? field(field(basis, ports, 2), ports + 2, 2) : basis;
 }
 
 uint32_t ecmp_basis_of_qp(uint32_t basis, const uint8_t *header, uint32_t length)
 {
-    const uint8_t *udp = header + (header[0] & 0x0F) * 4u;
-    bool is_roce = header[9] == PROTOCOL_UDP && udp + DEST_QP + 3 <= header + length &&
-                   (udp[2] << 8 | udp[3]) == ROCE_UDP_PORT;
+    const uint8_t *udp = udp_ports(header, length);
+    bool is_roce =
+        udp && udp + DEST_QP + 3 <= header + length && (udp[2] << 8 | udp[3]) == ROCE_UDP_PORT;
     return is_roce ? field(basis, udp + DEST_QP, 3) : basis;
 }
 

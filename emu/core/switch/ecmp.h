@@ -13,6 +13,10 @@
 
 #include <stdint.h>
 
+/* The UDP ports of a packet, source first; NULL: it is not UDP, or a later fragment, or too short.
+ * `header` is an IPv4 header; `length` bytes are stored from there on. */
+const uint8_t *udp_ports(const uint8_t *header, uint32_t length);
+
 /* The basis of a packet. `header` is an IPv4 header; `length` bytes are stored from there on. */
 uint32_t ecmp_basis(uint64_t seed, const uint8_t *header, uint32_t length);
 

@@ -58,12 +58,12 @@ static bool is_among(uint16_t port, const uint16_t *ports, uint16_t count)
 /* The pinned port of the flow; 0 when it has none. */
 static uint16_t pinned(const struct load_balancer *balancer, const uint8_t *header, uint32_t length)
 {
-    uint32_t udp = (header[0] & 0x0F) * 4u;
-    if (length < udp + 2)
+    const uint8_t *ports = udp_ports(header, length);
+    if (!ports)
         return 0;
     struct pin wanted = {.source = (uint16_t)(header[14] << 8 | header[15]),
                          .destination = (uint16_t)(header[18] << 8 | header[19]),
-                         .udp_source = (uint16_t)(header[udp] << 8 | header[udp + 1])};
+                         .udp_source = (uint16_t)(ports[0] << 8 | ports[1])};
     for (uint32_t i = 0; i < balancer->pin_count; i++) {
         const struct pin *pin = &balancer->pins[i];
         if (pin->source == wanted.source && pin->destination == wanted.destination &&

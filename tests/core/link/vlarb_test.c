@@ -181,6 +181,13 @@ TEST(lane_that_no_list_has_is_never_served)
     EXPECT(serves(&setup, ANY, UNIT, "01"));
 }
 
+TEST(high_list_is_served_first_from_the_start)
+{
+    struct setup setup = {.tables = {.high = LIST({0, 1}), .low = LIST({1, 1}), .limit = 255}};
+    vlarb_init(&setup.arbiter, &setup.tables);
+    EXPECT(serves(&setup, ANY, UNIT, "000"));
+}
+
 MAIN(RUN(turn_ends_with_the_packet_that_uses_up_the_weight),
      RUN(entry_without_a_packet_loses_the_rest_of_its_turn),
      RUN(turn_is_lost_too_while_no_lane_has_a_packet), RUN(lone_entry_goes_on_after_its_weight),
@@ -191,4 +198,5 @@ MAIN(RUN(turn_ends_with_the_packet_that_uses_up_the_weight),
      RUN(low_list_with_nothing_to_send_leaves_the_port_to_the_high),
      RUN(limit_begins_again_once_the_low_list_was_served),
      RUN(management_packets_come_first_and_use_up_no_limit),
-     RUN(management_packets_use_up_no_weight), RUN(lane_that_no_list_has_is_never_served))
+     RUN(management_packets_use_up_no_weight), RUN(lane_that_no_list_has_is_never_served),
+     RUN(high_list_is_served_first_from_the_start))

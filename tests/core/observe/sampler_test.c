@@ -29,8 +29,9 @@ static void setup_init(struct setup *setup)
     *setup = (struct setup){0};
     clock_init(&setup->clock);
     EXPECT(frame_pool_init(&setup->pool, &setup->arena, 1, 1, FRAME_MAX));
-    EXPECT(sampler_init(&setup->sampler, &setup->arena, &setup->clock, INTERVAL, CAPACITY, WATCHED,
-                        &setup->flow_bytes, 1));
+    EXPECT(sampler_init(&setup->sampler, &setup->arena, &setup->clock, INTERVAL,
+                        CAPACITY + 1, /* rows in pairs: an odd one stays unused */
+                        WATCHED, &setup->flow_bytes, 1));
     for (uint32_t i = 0; i < WATCHED; i++) {
         struct port *port = &setup->ports[i];
         port_init(port, &setup->clock, &setup->pool, &handler, setup, &config);

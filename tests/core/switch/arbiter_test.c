@@ -138,8 +138,26 @@ TEST(empty_queue_loses_its_deficit)
     EXPECT(serves(&setup, 7, "120"));
 }
 
+/* Queue 0 has 1500 - 1000 bytes left when it becomes empty, served alone. Its next frames need more
+ * than a quantum, and the 500 bytes would be enough for the first. */
+TEST(queue_that_is_emptied_alone_loses_its_deficit)
+{
+    static struct setup setup;
+    setup_init(&setup, 2, (uint32_t[]){1500, 1000});
+    EXPECT(serves(&setup, 3, "01"));
+    EXPECT_EQUAL(500, setup.arbiter.deficit[0]);
+    setup.queues[0] = (struct frame_queue){0};
+    queue_push(&setup.queues[0], &setup.frames[0][0]);
+    EXPECT(serves(&setup, 1, "0"));
+    setup.queues[0] = (struct frame_queue){0};
+    add_queue(&setup, 0, 1500, 1600, 1600);
+    EXPECT(serves(&setup, 2, "1"));
+    EXPECT(serves(&setup, 3, "10"));
+}
+
 MAIN(RUN(strict_queues_go_first_and_the_highest_of_them),
      RUN(bytes_follow_quanta_at_every_moment_for_any_lengths),
      RUN(quantum_of_one_byte_still_serves_every_queue),
      RUN(strict_frame_does_not_end_the_turn_of_another_queue), RUN(blocked_queue_keeps_its_deficit),
-     RUN(blocked_queue_saves_nothing_for_later), RUN(empty_queue_loses_its_deficit))
+     RUN(blocked_queue_saves_nothing_for_later), RUN(empty_queue_loses_its_deficit),
+     RUN(queue_that_is_emptied_alone_loses_its_deficit))

@@ -16,6 +16,7 @@ static const uint16_t all[PORTS] = {2, 3, 5}, without_3[] = {2, 5};
 /* What tells flows apart, and whether the IPv4 header has options. */
 struct flow {
     uint8_t source, destination, options; /* options: 4-byte words */
+    uint8_t protocol;                     /* 0: UDP */
     uint16_t udp_source, udp_destination, fragment;
     uint32_t qp;
 };
@@ -57,7 +58,7 @@ static uint16_t choose(struct setup *setup, struct flow flow, uint8_t filler, ui
     header[0] = (uint8_t)(0x45 + flow.options);
     header[6] = (uint8_t)(flow.fragment >> 8);
     header[7] = (uint8_t)flow.fragment;
-    header[9] = 17; /* UDP */
+    header[9] = flow.protocol ? flow.protocol : 17;
     memcpy(header + 12, (uint8_t[]){10, 0, 0, flow.source, 10, 0, 0, flow.destination}, 8);
     uint8_t *udp = header + 20 + 4 * flow.options;
     memcpy(udp,
@@ -129,6 +130,20 @@ TEST(later_fragments_of_a_host_pair_stay_together)
     setup_free(&setup);
 }
 
+TEST(later_fragment_has_no_qp_for_ecmp_qp)
+{
+    static struct setup setup;
+    setup_init(&setup, LOAD_BALANCE_ECMP_QP);
+    unsigned of_later = 0;
+    for (int i = 0; i < FLOWS; i++) {
+        struct flow later = plain;
+        later.qp = (uint32_t)i, later.fragment = 1;
+        of_later |= 1u << path(&setup, later, 0);
+    }
+    EXPECT_EQUAL(1, __builtin_popcount(of_later));
+    setup_free(&setup);
+}
+
 TEST(ecmp_moves_only_flows_of_a_lost_next_hop)
 {
     static struct setup setup;
@@ -180,9 +195,10 @@ TEST(pin_holds_for_exactly_its_flow)
         EXPECT_EQUAL(3, path(&pinned, flow, 0));
         EXPECT_EQUAL(3, path(&pinned, with_options, 0));
         elsewhere += path(&ecmp, flow, 0) != 3;
-        struct flow others[] = {flow, flow, flow};
+        struct flow others[] = {flow, flow, flow, flow, flow};
         others[0].source = 3, others[1].destination = 3, others[2].udp_source += FLOWS;
-        for (int j = 0; j < 3; j++)
+        others[3].protocol = 6, others[4].fragment = 1; /* TCP, and no first fragment */
+        for (int j = 0; j < 5; j++)
             EXPECT_EQUAL(path(&ecmp, others[j], 0), path(&pinned, others[j], 0));
     }
     EXPECT(elsewhere > 0);
@@ -343,7 +359,8 @@ TEST(forgetting_clears_the_count_of_the_last_port)
 MAIN(RUN(ecmp_looks_at_addresses_and_udp_ports_alone),
      RUN(later_fragments_of_a_host_pair_stay_together),
      RUN(ecmp_moves_only_flows_of_a_lost_next_hop), RUN(ecmp_qp_adds_the_qp_of_roce_packets_alone),
-     RUN(pin_holds_for_exactly_its_flow), RUN(pin_to_a_port_that_is_no_next_hop_gives_way_to_ecmp),
+     RUN(later_fragment_has_no_qp_for_ecmp_qp), RUN(pin_holds_for_exactly_its_flow),
+     RUN(pin_to_a_port_that_is_no_next_hop_gives_way_to_ecmp),
      RUN(flowlet_keeps_the_ecmp_path_without_a_gap), RUN(flowlet_has_one_path_from_gap_to_gap),
      RUN(flowlet_leaves_a_lost_next_hop_within_its_gap),
      RUN(spray_keeps_ports_equal_to_within_a_packet), RUN(adaptive_takes_the_shortest_queue),
