@@ -469,10 +469,10 @@ class Fabric:
         first = self.index[topology.ports[switch.name][0]]
         core = _have(lib.fabric_add_switch(self.core, first, config.struct, config.ports))
         self.switches[switch.name] = core
-        if self._subnet is not None:
+        if spec.fabric_kind.has_subnet_manager:
+            assert self._subnet is not None, "its switches forward by LFTs"
             self._lid_routes.append(LidRoutes(core, spec, topology, switch, self._subnet))
         else:
-            assert not spec.fabric_kind.has_subnet_manager, "its switches forward by LFTs"
             self._ip_routes[switch.name] = IpRoutes(core, spec, topology, switch, changes)
 
 

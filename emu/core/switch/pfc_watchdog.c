@@ -77,9 +77,9 @@ static void storm(struct fabric_switch *sw, struct switch_port *own, uint8_t pri
                   picoseconds now)
 {
     count_storm(&own->counters.watchdog, priority);
-    if (sw->pfc_watchdog.config.action == WATCHDOG_FORWARD)
+    if (sw->config.watchdog.action == WATCHDOG_FORWARD)
         port_ignore_pauses(&own->port, priority, true, now);
-    if (sw->pfc_watchdog.config.action == WATCHDOG_DROP) {
+    if (sw->config.watchdog.action == WATCHDOG_DROP) {
         own->dropping |= (uint8_t)(1u << priority);
         own->counters.watchdog.tx_dropped[priority] += egress_queue_flush(own, priority, now);
     }
@@ -106,7 +106,7 @@ static void look(struct fabric_switch *sw, struct switch_port *own, uint8_t prio
     struct watchdog_sight seen = sight(own, priority);
     if (queue->stormed)
         count(&own->counters.watchdog, priority, &queue->last, &seen);
-    switch (watchdog_look(queue, &sw->pfc_watchdog.config, &seen)) {
+    switch (watchdog_look(queue, &sw->config.watchdog, &seen)) {
     case WATCHDOG_STORM:
         storm(sw, own, priority, now);
         break;
@@ -120,24 +120,23 @@ static void look(struct fabric_switch *sw, struct switch_port *own, uint8_t prio
 
 static void poll_due(struct timer *timer, picoseconds now)
 {
-    struct fabric_switch *sw = container_of(timer, struct fabric_switch, pfc_watchdog.poll);
+    struct fabric_switch *sw = container_of(timer, struct fabric_switch, watchdog_poll);
     for (uint32_t number = 1; number <= sw->config.ports; number++) {
         struct switch_port *own = switch_port(sw, number);
         port_settle(&own->port, now);
         for (unsigned left = own->pfc.priorities; left; left &= left - 1)
             look(sw, own, (uint8_t)__builtin_ctz(left), now);
     }
-    timer_set(sw->clock, timer, now + sw->pfc_watchdog.config.poll_ps);
+    timer_set(sw->clock, timer, now + sw->config.watchdog.poll_ps);
 }
 
-void pfc_watchdog_init(struct fabric_switch *sw, const struct watchdog_config *config)
+void pfc_watchdog_init(struct fabric_switch *sw)
 {
-    sw->pfc_watchdog.config = *config;
-    timer_init(&sw->pfc_watchdog.poll, poll_due);
+    timer_init(&sw->watchdog_poll, poll_due);
 }
 
 void pfc_watchdog_start(struct fabric_switch *sw, picoseconds now)
 {
-    if (sw->pfc_watchdog.config.action != WATCHDOG_OFF)
-        timer_set(sw->clock, &sw->pfc_watchdog.poll, now + sw->pfc_watchdog.config.poll_ps);
+    if (sw->config.watchdog.action != WATCHDOG_OFF)
+        timer_set(sw->clock, &sw->watchdog_poll, now + sw->config.watchdog.poll_ps);
 }

@@ -27,7 +27,7 @@ enum watchdog_verdict watchdog_look(struct watchdog_queue *queue,
                                     const struct watchdog_config *config,
                                     const struct watchdog_sight *now);
 
-void pfc_watchdog_init(struct fabric_switch *sw, const struct watchdog_config *config);
+void pfc_watchdog_init(struct fabric_switch *sw);
 void pfc_watchdog_start(struct fabric_switch *sw, picoseconds now);
 
 #endif

@@ -1,9 +1,8 @@
-/* The state of the PFC watchdog, in a switch and in each of its ports (pfc_watchdog.h). */
+/* The state of the PFC watchdog in a port of a switch (pfc_watchdog.h). */
 #ifndef EMU_SWITCH_PFC_WATCHDOG_STATE_H
 #define EMU_SWITCH_PFC_WATCHDOG_STATE_H
 
 #include "link/pause.h"
-#include "switch/switch_config.h"
 
 /* The counters of one priority of a port at one poll. */
 struct watchdog_sight {
@@ -22,11 +21,6 @@ struct watchdog_queue {
 struct watchdog_counters {
 #define WATCHDOG(name, ...) uint64_t name[PRIORITIES];
 #include "counters/ports.def"
-};
-
-struct pfc_watchdog {
-    struct watchdog_config config;
-    struct timer poll;
 };
 
 #endif

@@ -173,7 +173,7 @@ bool switch_init(struct fabric_switch *sw, struct arena *arena, struct clock *cl
             return false;
     transit_init(sw);
     timer_init(&sw->reroute, reroute);
-    pfc_watchdog_init(sw, &config->watchdog);
+    pfc_watchdog_init(sw);
     return true;
 }
 

@@ -94,7 +94,7 @@ struct fabric_switch {
     struct frame *transit[TRANSIT_SLOTS];
     uint32_t transit_next, transit_oldest; /* sequence numbers */
     struct timer transit_check;
-    struct pfc_watchdog pfc_watchdog;
+    struct timer watchdog_poll;
     uint64_t *lossless_dropped; /* count of the fabric: packets that exceeded headroom */
 };
 
