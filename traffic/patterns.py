@@ -86,7 +86,7 @@ def permuted(hosts: Sequence[str], random: Random) -> Pairs:
     host, which could only send to itself.
     """
     if len(hosts) == 1:
-        raise ValueError(f"{hosts[0]} has nobody to send to")
+        raise ValueError(f"{hosts[0]} has no other host to send to")
     destinations = list(hosts)
     while any(map(eq, hosts, destinations)):
         random.shuffle(destinations)

@@ -170,5 +170,5 @@ def _refuse_address(name: str, iova: int, length: int) -> None:
     refuse_numbers(name, {"iova": iova})
     if iova + length > 1 << 64:
         raise LocalProtocolError(
-            f"{name}: {length} bytes from iova={iova:#x} on end beyond 64 bits; take a lower one"
+            f"{name}: {length} bytes from iova={iova:#x} on end beyond 64 bits; use a lower iova"
         )

@@ -133,8 +133,9 @@ class QP:
         not_settable = [name for name in given if name not in taken]
         if not_settable:
             raise LocalProtocolError(
-                f"{self}: {', '.join(not_settable)}: not to be set from {self.qp_state.name} to "
-                f"{state.name}, which takes {', '.join(sorted(taken)) or 'no attributes'}"
+                f"{self}: {', '.join(not_settable)} cannot be set in the step from "
+                f"{self.qp_state.name} to {state.name}, which takes "
+                f"{', '.join(sorted(taken)) or 'no attributes'}"
             )
         outstanding = range(self._context.max_qp_rd_atom + 1)
         reads = {"max_rd_atomic": outstanding, "max_dest_rd_atomic": outstanding}

@@ -122,7 +122,9 @@ class VirtualFabric:
     def start(self) -> None:
         """Brings all links up and starts the workload. Raises UsageError the second time."""
         if self._started:
-            raise UsageError("this fabric has started, and does so once; make another for more")
+            raise UsageError(
+                "this fabric has already started, and can start only once; make a new one"
+            )
         self._started = True
         self.fabric.capture(captured_ports(self.spec, self.topology))
         self.fabric.sample(self.endpoints.flow_bytes, len(self.endpoints.flows))

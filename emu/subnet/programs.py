@@ -51,7 +51,7 @@ def umad_to_ibsim() -> Path:
 
 def _not_installed(what: str, package: str) -> HostError:
     return HostError(
-        f"{what} is not installed, which routes the InfiniBand fabric",
+        f"{what} is not installed, and InfiniBand fabrics need it",
         remedy=f"run: sudo apt-get install {package}",
     )
 

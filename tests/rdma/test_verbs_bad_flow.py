@@ -84,19 +84,19 @@ CONNECTED = {
     ),
     "backwards": Misuse("no way from RTS to RTR", lambda end: end.qp.to_rtr(QPAttr())),
     "new PSN at work": Misuse(
-        "sq_psn: not to be set from RTS to RTS, which takes min_rnr_timer",
+        "sq_psn cannot be set in the step from RTS to RTS, which takes min_rnr_timer",
         lambda end: end.qp.to_rts(QPAttr(sq_psn=1)),
     ),
     "attributes of a step before": Misuse(
-        "dest_qp_num, rq_psn: not to be set from RTS to RTS",
+        "dest_qp_num, rq_psn cannot be set in the step from RTS to RTS",
         lambda end: end.qp.to_rts(QPAttr(rq_psn=5, dest_qp_num=9, min_rnr_timer=1)),
     ),
     "attributes on the way to ERR": Misuse(
-        "timeout: not to be set from RTS to ERR, which takes no attributes",
+        "timeout cannot be set in the step from RTS to ERR, which takes no attributes",
         lambda end: end.qp.modify(QPState.ERR, QPAttr(timeout=1)),
     ),
     "retries by UC": Misuse(
-        "min_rnr_timer: not to be set",
+        "min_rnr_timer cannot be set",
         lambda end: end.qp.to_rts(QPAttr(min_rnr_timer=1)),
         QPType.UC,
     ),

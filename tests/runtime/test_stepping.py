@@ -181,7 +181,7 @@ def test_fabric_starts_only_once() -> None:
         with started(spec_of(PAIR)) as run:
             run.run_until(1_000)
             if again:
-                with pytest.raises(UsageError, match="this fabric has started, and does so once"):
+                with pytest.raises(UsageError, match="this fabric has already started"):
                     run.start()
             ends.append(finish(run).last_end_ns)
     assert ends[0] == ends[1]

@@ -93,7 +93,7 @@ def test_every_permutation_is_equally_likely() -> None:
 
 def test_single_host_cannot_be_permuted() -> None:
     """It could only send to itself."""
-    with pytest.raises(ValueError, match=r"^h1 has nobody to send to$"):
+    with pytest.raises(ValueError, match=r"^h1 has no other host to send to$"):
         permuted(["h1"], Random(1))
 
 

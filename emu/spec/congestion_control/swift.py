@@ -91,6 +91,6 @@ class Swift(WindowControl):
         if self.fs_min_cwnd >= self.fs_max_cwnd:
             raise ValueError(
                 f"fs_min_cwnd {self.fs_min_cwnd:g} is not below fs_max_cwnd {self.fs_max_cwnd:g}, "
-                "so no window lies between them; lower it"
+                "so no window lies between them; lower fs_min_cwnd"
             )
         return self
