@@ -4,7 +4,8 @@
  *     for the far end    port_pause_peer ─▶ `stopping` ─▶ a pause frame, repeated while that lasts
  *
  * Each priority is stopped by itself; 802.3x stops all of them at once. Functions with the prefix
- * `pauses_` work on the state (pause_state.h), those with `pause_` on one frame. */
+ * `pauses_` work on the state (pause_state.h), those with `pause_` on one frame (pause.h has its
+ * format). When a switch port pauses its far end is decided in switch/ingress.c. */
 #ifndef EMU_LINK_PAUSES_H
 #define EMU_LINK_PAUSES_H
 
@@ -15,8 +16,8 @@ void pauses_init(struct port *port, const struct port_config *config);
 void pauses_reset(struct port *port, picoseconds now);
 /* Counts pauses in both directions that are not over yet, up to `now`. */
 void pauses_count(struct port *port, picoseconds now);
-/* Whether the far end still wants the priority paused, so that no frame on its way ends the pause.
- */
+/* Whether the far end still wants the priority paused, so that no pause frame in flight
+ * ends the pause. */
 bool pauses_hold_back(const struct port *port, uint8_t priority, uint32_t length);
 
 /* Reads and counts a pause frame that has arrived; false for any other MAC control frame. */

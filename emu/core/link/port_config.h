@@ -21,7 +21,8 @@ struct credit_config {
 
 /* VL arbitration (vlarb.h). Without entries, queues are served as those of an Ethernet port. */
 struct vlarb_entry {
-    uint8_t vl, weight;
+    uint8_t vl;
+    uint8_t weight; /* in VLARB_WEIGHT_UNIT, 64 bytes */
 };
 
 struct vlarb_list {
@@ -31,10 +32,11 @@ struct vlarb_list {
 
 struct vlarb_tables {
     struct vlarb_list high, low;
-    uint8_t limit;
+    uint8_t limit; /* of the high list: in VLARB_LIMIT_UNIT, 4096 bytes */
 };
 
-/* The priorities of arriving frames (qos_map.h). */
+/* The priorities of arriving frames (qos_map.h). Ports with the same map share it, so a switch port
+ * or NIC has it beside its port_config. */
 struct qos_map {
     bool trusts_pcp;
     uint8_t default_priority;

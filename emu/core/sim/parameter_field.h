@@ -1,5 +1,5 @@
-/* Where a struct keeps the parameters that it gets by name: what a registry (registry.h) is for
- * code, this is for its settings. */
+/* Parameters of a struct that are set by name, so that a new parameter needs no code in the layers
+ * between. Queue disciplines and faults use it for the settings of their kinds. */
 #ifndef EMU_SIM_PARAMETER_FIELD_H
 #define EMU_SIM_PARAMETER_FIELD_H
 
@@ -34,7 +34,7 @@ struct parameter_field {
 #define MEMBER_ELEMENTS(type, member) (MEMBER_SIZE(type, member) / MEMBER_SIZE(type, member[0]))
 
 /* Sets the fields of a struct. False when it has no field of a name, or fewer elements than there
- * are values. */
+ * are values. Fields that are not named stay as they are. Values must fit into their fields. */
 bool parameters_set(void *to, const struct parameter_field *fields,
                     const struct parameter *parameters, uint32_t count);
 

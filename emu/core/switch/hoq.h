@@ -6,7 +6,7 @@
  *     VLStallCount packets lost in a row     the lane is stalled for 8 HOQLife: all packets that
  *                                            wait or arrive are discarded
  *
- * This is how a credit loop finally dissolves. Both kinds of packets are counted as discards of the
+ * This is what ends a credit loop. Both kinds of packets are counted as discards of the
  * port. HOQLife is 4.096 us * 2^n. */
 #ifndef EMU_SWITCH_HOQ_H
 #define EMU_SWITCH_HOQ_H

@@ -1,10 +1,11 @@
-/* Queue disciplines: what happens to a frame that is about to join an egress queue.
+/* Queue disciplines: what happens to a frame that is about to join an egress queue, or leaves it.
  *
- *     in this order   discipline     what it does
- *     QUEUE_LIMITS    tail-drop      a full queue drops, unless the frame is lossless
- *                     packet-limit   a queue holds a few packets
- *     QUEUE_MARKS     wred           marks ECN-capable packets by the queue's depth (ECN)
- *                     fecn           marks InfiniBand packets at the root of congestion
+ *     in this order            discipline     what it does
+ *     QUEUE_INSTEAD_OF_DROPS   (none yet)
+ *     QUEUE_LIMITS             tail-drop      a full queue drops, unless the frame is lossless
+ *                              packet-limit   a queue holds a few packets
+ *     QUEUE_MARKS              wred           marks ECN-capable packets by the queue's depth
+ *                              fecn           marks InfiniBand packets at the root of congestion
  *
  * A discipline is one file, queue_<name>.c. It enters a struct queue_discipline into the registry
  * queue_disciplines, and keeps its parameters and its state for one port in a struct of its own.
@@ -51,7 +52,7 @@ struct queue_discipline {
     void (*leave)(void *state, struct switch_port *out, uint8_t queue, struct frame *frame);
 };
 
-/* The disciplines of a port. Its cache line has one bit for each in its mask of a queue. */
+/* The most disciplines of a port: each queue has a mask of 8 bits for them. */
 enum { PORT_DISCIPLINES = 8 };
 
 struct port_discipline {

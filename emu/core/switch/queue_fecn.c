@@ -4,8 +4,8 @@
  * send, and a victim if it waits for credit. Roots mark packets. Victims mark only if configured
  * to, as on ports to hosts: behind a host that receives slowly there is no other root.
  *
- *     threshold      15: marks from the smallest queue on; 1: from a queue that nearly fills
- *                    the buffer of its lane
+ *     threshold      in bytes, from a value of 1 to 15 (emu/spec/ecn_feedback.py): 15 is one
+ *                    sixteenth of the lane's buffer, 1 fifteen sixteenths
  *     marking rate   packets that pass unmarked between two marks
  *     packet size    smaller packets are never marked, nor are raw packets, which have no BTH
  *

@@ -125,7 +125,8 @@ static uint64_t queued(const void *owner, uint16_t number)
     return (uint64_t)sw->ports[number - 1].port.gauges->queued;
 }
 
-/* The first port's that are the same: ports that share them share their place in the cache. */
+/* The first of the switch's maps that is equal to `map`: ports that use one copy need less of the
+ * cache. */
 static const struct qos_map *find_same(const struct fabric_switch *sw, const struct qos_map *map)
 {
     const struct switch_port *port = sw->ports;

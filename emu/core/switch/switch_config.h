@@ -62,14 +62,14 @@ struct load_balance_config {
 
 /* A discipline of some queues of a port (queue_discipline.h). */
 struct queue_discipline_config {
-    const char *name; /* read during the call only, as the parameters are */
+    const char *name; /* name and parameters are read when the switch is made, and not kept */
     uint16_t queues;  /* one bit for each */
     uint64_t seed;    /* of its random numbers */
     const struct parameter *parameters;
     uint32_t parameter_count;
 };
 
-/* InfiniBand: P_Keys that may come in by a port, or leave by it (pkey.h). */
+/* InfiniBand: the P_Keys of packets that may enter or leave a switch by a port (pkey.h). */
 struct pkey_filter {
     bool inbound, outbound;
     uint8_t count;
@@ -79,8 +79,8 @@ struct pkey_filter {
 /* InfiniBand: how long the first packet of a lane waits for credit (hoq.h). */
 struct hoq_config {
     int64_t life_ps; /* 0: no limit */
-    uint8_t
-        stall_count; /* how many in a row may end so before the lane is stalled; 0: any number */
+    /* The lane is stalled after so many packets discarded in a row; 0: never. */
+    uint8_t stall_count;
 };
 
 struct switch_port_config {
@@ -104,7 +104,7 @@ struct switch_config {
     struct arbiter_config arbiter;
     struct watchdog_config watchdog;
     struct load_balance_config load_balance;
-    bool hints; /* the transit tag names the next hop to an external datapath */
+    bool hints; /* external datapath: the transit tag has a hint, the egress port (transit.h) */
     /* InfiniBand: service levels, one bit each, whose packets choose among the ports of a route
      * after the first. All other packets take the first port. */
     uint16_t balanced_sls;
