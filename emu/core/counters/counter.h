@@ -2,7 +2,7 @@
  *
  * The tables are ports.def and nics.def. A row there is all that a counter needs beside its
  * increment: it makes the field of the struct, and C, bindings, reports and documents read it.
- * Python reads this header as it stands. */
+ * The binding reads this header, too. */
 #ifndef EMU_COUNTERS_COUNTER_H
 #define EMU_COUNTERS_COUNTER_H
 

@@ -25,8 +25,8 @@ struct driver;
 struct driver *driver_new(struct fabric *fabric, double slowdown, int wake_fd);
 void driver_free(struct driver *driver);
 
-/* A socket to receive from and send by; returns its channel, or -1. With `ring_frames`
- * it receives by a ring of so many frames, if the kernel has memory for that. */
+/* Adds a socket to receive from and to send to; returns its channel, or -1. With `ring_frames` it
+ * receives by a ring of so many frames, if the kernel has memory for that. */
 int driver_add_channel(struct driver *driver, int fd, uint32_t ring_frames);
 /* The cable end `index` is network interface `ifindex` on that channel. `paced`: the sender
  * keeps to the cable's rate. */
@@ -34,15 +34,16 @@ bool driver_attach_end(struct driver *driver, int channel, int ifindex, uint32_t
 /* Port `number` of the switch is `ifindex`: its packets are forwarded there. */
 bool driver_attach_datapath(struct driver *driver, int channel, int ifindex,
                             struct fabric_switch *sw, uint32_t number);
-/* The IP interface's packets come and go by the TUN device `fd`, which does not block. */
+/* The IP interface sends and receives its packets on the TUN device `fd`, which does not block. */
 bool driver_add_tun(struct driver *driver, int fd, struct ipoib *ipoib);
-/* Memory that the eBPF program reads, by port index of the switches: the depth board, 8 queues a
- * row, and the curves by which it marks, a row of which has so many bytes (wred.h). */
+/* The size of a row of `curves`. */
 size_t driver_curves_bytes(void);
+/* Memory that the eBPF program reads, with a row for each switch port, by its index: `depths` has 8
+ * queue depths in a row, in bytes; `curves` has a struct wred_curves (wred.h). */
 void driver_set_marker(struct driver *driver, uint32_t *depths, void *curves);
 
-/* Before anything is attached: queues stand in the external datapath, so a frame is on time
- * whenever it returns from there. */
+/* Set-up only, before anything is attached: the queues are in the external datapath, so a frame is
+ * never late when it returns from there. */
 void driver_queue_outside(struct driver *driver);
 /* driver_run returns DRIVER_FINISHED when the flag is true. */
 void driver_set_finished(struct driver *driver, const bool *finished);
@@ -50,7 +51,7 @@ void driver_set_finished(struct driver *driver, const bool *finished);
 /* How driver_run ends; a negative value is an errno. */
 enum driver_outcome { DRIVER_WOKEN, DRIVER_FINISHED, DRIVER_PAUSED, DRIVER_GOES_ON };
 
-/* Runs from t0 (monotonic ns, may lie ahead) on, until wake_fd is readable, the
+/* Runs from t0 (monotonic ns, may be in the future) on, until wake_fd is readable, the
  * workload is finished, or `until_ns` (monotonic) is reached; then call it again. */
 int driver_run(struct driver *driver, int64_t t0_ns, int64_t until_ns);
 
@@ -58,17 +59,14 @@ int driver_run(struct driver *driver, int64_t t0_ns, int64_t until_ns);
  * cable, 2 how late they came back from the external datapath, 3 how long it kept them; 1024
  * buckets, see latency_histogram.h. */
 void driver_histogram(const struct driver *driver, int which, uint64_t *buckets);
-/* What happened in each interval of wall-clock time since t0: 1024 rows of how late a frame was
- * at most (all ways of being late together), how long it kept one at most, both in ns, and
- * of the frames lost in each way and of the lossless packets that headroom did not hold, see
- * latency_histogram.h. Returns the interval in ns; 0: nothing happened. */
+/* What happened in each interval of wall-clock time since t0: 1024 rows, each with the members of a
+ * struct interval (latency_histogram.h), times in ns. Returns the length of an interval in ns; 0:
+ * nothing was recorded. */
 int64_t driver_timeline(const struct driver *driver, int64_t *rows);
-/* Frames lost so far, in each way: by the external datapath, or before it for want of room; as a
- * socket's buffer or ring was full; as the kernel refused them; and those that lost their place to
- * later ones of the same sender: the kernel queues what a virtual cable brings by the processor of
- * its sender, so one that is moved can overtake itself. Looks at all sockets, so that what it finds
- * is in the timeline afterwards.
- */
+/* Frames lost so far, for each value of enum loss (latency_histogram.h). A frame can lose its place
+ * because the kernel has one queue for each processor for what arrives on virtual cables: when a
+ * sender moves to another processor, its later frames can overtake its earlier ones. Reads the drop
+ * counts of all sockets, so that the timeline has them afterwards. */
 void driver_lost(struct driver *driver, uint64_t *frames);
 uint64_t driver_frames_sent(const struct driver *driver);
 uint64_t driver_frames_received(const struct driver *driver);

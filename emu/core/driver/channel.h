@@ -59,9 +59,9 @@ void channel_free(struct channel *channel);
 /* False: no memory. */
 bool channel_attach(struct channel *channel, uint32_t ifindex, void *attached);
 
-/* Takes in frames that wait, as far as there is space for RECEIVE_BATCH rx_frames of which
- * `used` are there already; returns how many are now. Those that came by an interface that
- * nobody attached, or were too long, have no bytes. Stamps are CLOCK_MONOTONIC's. */
+/* Receives waiting frames into `rx_frames`, which has space for RECEIVE_BATCH frames and holds
+ * `used` already; returns how many it holds now. A frame that was too long, or whose interface is
+ * not attached, has no bytes. Stamps are CLOCK_MONOTONIC's. */
 uint32_t channel_receive(struct channel *channel, struct rx_frame *rx_frames, uint32_t used);
 /* The rx_frames' bytes are no longer needed. */
 static inline void channel_release(struct channel *channel)
@@ -70,11 +70,11 @@ static inline void channel_release(struct channel *channel)
         ring_release(&channel->ring);
 }
 
-/* Puts a frame with those to be sent; false: now it must be flushed. */
+/* Queues a frame to be sent. False: the queue is full now and must be flushed. */
 bool channel_queue(struct channel *channel, struct sockaddr_ll *to, const struct frame *frame,
                    struct outgoing outgoing);
-/* Sends all of them; they stay in `outgoing` until `count` is set to 0. Returns how
- * many the kernel refused. */
+/* Sends all queued frames, which stay in `outgoing` until `count` is set to 0. Returns how many the
+ * kernel refused. */
 uint32_t channel_flush(struct channel *channel);
 
 /* Frames that found the socket's buffer or ring full since the last call. */

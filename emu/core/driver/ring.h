@@ -21,18 +21,18 @@ struct ring {
     size_t size;
     uint32_t slot_bytes, slots_per_block, slots;
     uint32_t next;  /* slot that is taken next */
-    uint32_t taken; /* slots before it that are not given back yet */
+    uint32_t taken; /* slots before `next` that are not released yet */
 };
 
-/* Gives the socket a ring of about so many frames of at most `frame_bytes`; false
- * where the kernel has no memory for it, and then the socket is as it was. */
+/* Gives the socket a ring of about `slots` frames of at most `frame_bytes` each. False when the
+ * kernel has no memory for it; then the socket is unchanged. */
 bool ring_open(struct ring *ring, int fd, uint32_t slots, uint32_t frame_bytes);
 void ring_close(struct ring *ring);
 
-/* Takes the next slot when there is a frame in it; its bytes stay until ring_release.
- * Of one that was longer than a slot they are the first. The stamp is CLOCK_REALTIME's. */
+/* Takes the next slot if there is a frame in it; the frame's bytes stay until ring_release. Of a
+ * frame longer than a slot only the first bytes are there. The stamp is CLOCK_REALTIME's. */
 bool ring_take(struct ring *ring, struct rx_frame *rx);
-/* Gives back all slots taken. */
+/* Releases all slots taken: the kernel may fill them again. */
 void ring_release(struct ring *ring);
 
 #endif

@@ -1,5 +1,5 @@
-/* A fault's settings and counts, as Python sees them: plain declarations, read by the binding as
- * they stand here. Times are emulated picoseconds. */
+/* A fault's settings and counts, as Python sees them: plain declarations, which the binding
+ * reads. Times are emulated picoseconds. */
 #ifndef EMU_FAULT_FAULT_API_H
 #define EMU_FAULT_FAULT_API_H
 

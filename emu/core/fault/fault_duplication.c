@@ -58,8 +58,8 @@ static bool take_credit(struct port *port, uint8_t tc, uint32_t bytes)
     return true;
 }
 
-/* A sender in another process keeps its credit there; the copy then takes room that the receiver
- * has given to nobody. */
+/* A sender in another process keeps its credit there; the copy then takes room for which the
+ * receiver has granted no credit. */
 static bool copy_has_credit(struct fault *fault, const struct frame *frame)
 {
     struct port *port = fault->port;

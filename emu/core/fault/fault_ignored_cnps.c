@@ -15,7 +15,7 @@ static struct nic *nic_of(const struct fault *fault)
     return fault->port->owner;
 }
 
-/* The queue pair no longer waits for the gap between packets that its old rate asked for. */
+/* The queue pair no longer waits for the gap between packets that its old rate required. */
 static void send_at_line_rate(struct qp *qp, picoseconds now)
 {
     cc_stop(&qp->cc);

@@ -13,11 +13,11 @@
  * 33 ms for its next packet, even if its rate had risen meanwhile. How a receiver notifies the
  * sender of congestion is in notification_point.h.
  *
- * An algorithm is one file, which enters a struct cc_algorithm into the registry. That struct
- * holds the events the algorithm cares for. What it remembers stands in a struct of its own. Its
- * parameters are doubles of that struct and are set by name: times in picoseconds, rates in bits
- * per second, shares of 1. Its variables, which tests read, are doubles too. The Python side has
- * one file for each algorithm as well: emu/spec/congestion_control/. */
+ * An algorithm is one file, which enters a struct cc_algorithm into the registry. That struct has
+ * the handlers of the events that the algorithm uses. The state of the algorithm is a struct of its
+ * own. Its parameters are doubles in that struct and are set by name: times in picoseconds, rates
+ * in bits per second, shares of 1. Its variables, which tests read, are doubles too. The Python
+ * side has one file for each algorithm as well: emu/spec/congestion_control/. */
 #ifndef EMU_NIC_CC_H
 #define EMU_NIC_CC_H
 

@@ -3,7 +3,7 @@
  *  - An ACK acknowledges its PSN and all before it, and so does a response. A NAK acknowledges
  *    all before its PSN.
  *  - Only its own responses acknowledge a READ or atomic. When an answer to a later request
- *    arrives and a response is missing, that response was lost. The requester asks for it again
+ *    arrives and a response is missing, that response was lost. The requester requests it again
  *    once, until it comes or the ACK timeout expires.
  *  - After a NAK for a PSN sequence error the recovery scheme decides what is sent again.
  *  - After an RNR NAK the requester waits for the time that the NAK names and sends everything
@@ -17,9 +17,10 @@
  * Two timers, one purpose each:
  *
  *  - `ack_timeout` runs for 4.096 us * 2^timeout while an answer is awaited, and starts again
- *    with progress. When it expires, everything is sent again that is not acknowledged.
+ *    with progress. When it expires, everything is sent again that is not acknowledged. It does
+ *    not back off: a retry has the same timeout as the first attempt.
  *    It also runs while flow control keeps a packet that is to be sent again from leaving, and
- *    starts again with each such packet up to one that asks for an ACK; rdma_rxe does the same,
+ *    starts again with each such packet up to one that requests an ACK; rdma_rxe does the same,
  *    since for its timer a packet has left once the device has queued it, paused or not. The time
  *    that the queue pair itself waits, for its rate or after an RNR NAK, does not count.
  *  - `completion` fires at once. It completes messages of unreliable transports that have left,

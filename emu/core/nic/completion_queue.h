@@ -1,14 +1,14 @@
-/* A completion queue: a ring of what is over, in the order in which it ended. */
+/* A completion queue: a ring of completions, in the order in which the requests ended. */
 #ifndef EMU_NIC_COMPLETION_QUEUE_H
 #define EMU_NIC_COMPLETION_QUEUE_H
 
 #include "nic/verbs_api.h"
 
-/* Adds a completion, which can be polled from its time on. Where there is no room for it, it is
- * lost, and the queue says so. */
+/* Adds a completion, which can be polled from its time on. If the ring is full, the completion is
+ * lost and the queue is overrun. */
 void cq_put(struct cq *cq, const struct work_completion *completion);
 
-/* Drops what nobody has polled of that queue pair. */
+/* Drops the completions of that queue pair that have not been polled. */
 void cq_forget(struct cq *cq, uint32_t qp_num);
 
 #endif

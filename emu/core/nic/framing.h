@@ -1,7 +1,7 @@
 /* What surrounds a transport packet on its way: one of four framings.
  *
- *     RoCEv2   Ethernet, VLAN tag, where asked for | IPv4 | UDP 4791 | BTH .. pad | ICRC
- *     IB       LRH | GRH, where asked for | BTH .. pad | ICRC | VCRC
+ *     RoCEv2   Ethernet, VLAN tag, if configured | IPv4 | UDP 4791 | BTH .. pad | ICRC
+ *     IB       LRH | GRH, if configured | BTH .. pad | ICRC | VCRC
  *
  * The transport writes BTH .. pad into a new frame and has it sealed; of an
  * arrived frame it is shown BTH .. pad, once every length and CRC is right.

@@ -19,8 +19,8 @@ struct turns {
 /* What every packet needs follows the port. */
 struct nic {
     struct port port;
-    uint16_t waiting[TRAFFIC_KINDS]; /* bit per class in which somebody waits */
-    uint8_t first_class;             /* the one that is asked first */
+    uint16_t waiting[TRAFFIC_KINDS]; /* one bit for each class in which a queue pair waits */
+    uint8_t first_class;             /* the class whose turn is first */
     const struct framing_ops *framing;
     struct qp *qps;
     uint32_t qp_count;

@@ -33,7 +33,7 @@
 struct nic;
 struct recovery;
 
-/* Sequence numbers count on beyond 24 bits here; only packets carry them cut. */
+/* Sequence numbers do not wrap at 24 bits here; a packet carries the low 24 bits. */
 struct requester {
     struct message *oldest, *newest; /* posted and not completed */
     struct message *current;         /* holds `next`; NULL when all is sent */
@@ -44,21 +44,21 @@ struct requester {
     uint64_t next;                   /* the packet to send next */
     uint64_t sent_end;               /* after the last packet ever sent */
     uint64_t posted_end;             /* after the last packet of the newest message */
-    uint64_t awaited_end;            /* after the last packet in flight that asked for an ACK */
+    uint64_t awaited_end;            /* after the last packet in flight that requested an ACK */
     uint32_t arrived;                /* after `unacked`, packets known to have arrived */
     uint32_t since_ack_req;          /* packets sent since then */
     uint32_t fetches;                /* before `current`, and not wholly answered */
     uint32_t ssn;                    /* of the newest message */
     uint32_t ssn_limit;              /* the last message the other end has a receive for */
-    bool limited;                    /* whether it said so */
-    bool response_lost;              /* it was asked for again and has not come yet */
+    bool limited;                    /* whether ssn_limit applies */
+    bool response_lost;              /* it was requested again and has not come yet */
     bool broken;                     /* `current` cannot be sent, nor what comes after it */
-    bool again;                      /* it sends again, and has not asked for an ACK since */
+    bool again;                      /* it retransmits, and has not requested an ACK since */
     uint8_t retries, rnr_retries;    /* since the last progress */
-    picoseconds not_before;          /* an RNR NAK said so */
+    picoseconds not_before;          /* the end of an RNR NAK's delay */
     struct timer ack_timeout, completion; /* see completer.c */
-    struct send_times send_times; /* none are kept unless congestion control asks for them */
-    void *recovery_priv;          /* the recovery's own */
+    struct send_times send_times;         /* none are kept unless congestion control needs them */
+    void *recovery_priv;                  /* the recovery's own */
 };
 
 /* First in, first out. */
@@ -77,7 +77,7 @@ struct srq {
 struct responder {
     uint32_t expected; /* PSN */
     uint32_t msn;
-    bool refused; /* the expected packet was asked for again and has not come yet */
+    bool refused; /* the expected packet was requested again and has not come yet */
     bool in_message;
     uint8_t type;             /* enum packet_type of the message that is coming in */
     uint32_t first_psn;       /* of that message */

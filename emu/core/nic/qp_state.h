@@ -15,7 +15,7 @@ enum ability {
 
 bool qp_can(const struct qp *qp, enum ability ability);
 
-/* Whether an application may ask for that step. */
+/* Whether an application may request that step. */
 bool qp_state_allows(enum qp_state from, enum qp_state to);
 
 #endif

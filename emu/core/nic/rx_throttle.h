@@ -6,7 +6,7 @@
  *     lossy priority      a full buffer drops packets
  *     InfiniBand          the credit of a packet returns when memory has taken it
  *
- * While a rate is set, the throttle stands between the port and the NIC's handler. */
+ * While a rate is set, the throttle is between the port and the NIC's handler. */
 #ifndef EMU_NIC_RX_THROTTLE_H
 #define EMU_NIC_RX_THROTTLE_H
 

@@ -63,18 +63,18 @@ static inline bool verb_takes_receive(int verb)
 }
 
 struct receive {
-    void (*completed)(struct receive *receive, picoseconds now); /* NULL: nobody asks */
+    void (*completed)(struct receive *receive, picoseconds now); /* NULL: no callback */
     uint32_t lkey;
     uint64_t va;
     uint32_t length;
-    /* What became of it. */
+    /* The outcome. */
     int32_t status;          /* enum status */
     uint32_t received_bytes; /* datagrams: with the 40 of a GRH */
     bool has_immediate, has_invalidated;
-    bool by_write;      /* it only tells of a WRITE with immediate data */
+    bool by_write;      /* it only reports a WRITE with immediate data */
     uint32_t immediate; /* or the key that was invalidated */
     uint32_t src_qp;    /* datagrams */
-    struct qp *qp;      /* the one it was taken by, or flushed with */
+    struct qp *qp;      /* the queue pair that took it, or that it was flushed with */
     /* The receive queue's own. */
     struct receive *next;
 };

@@ -1,4 +1,4 @@
-/* The tables of counters and their values. Plain prototypes: Python reads them as they stand here.
+/* The tables of counters and their values. Plain prototypes, which the binding reads.
  *
  * A port's values are cells in the order of the table, `counter->cells` of each counter. */
 #ifndef EMU_OBSERVE_COUNTERS_H

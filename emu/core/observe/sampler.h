@@ -8,8 +8,8 @@
  *
  * Rows stay where they were written; a new one takes the place of one that was dropped.
  *
- * The ports keep their gauges on the sampler's board, in the order of the columns, so
- * a row is a copy of it. Only stopped ports must be brought up to date one by one. */
+ * The gauges of all ports are in one array of the sampler (`board`), in the order of the columns,
+ * so a row is a copy of that array. Only stopped ports must be brought up to date one by one. */
 #ifndef EMU_OBSERVE_SAMPLER_H
 #define EMU_OBSERVE_SAMPLER_H
 

@@ -3,10 +3,10 @@
  *
  *     chunk │ ports of a switch │ addresses │ NIC │ its queue pairs │ ...  free │
  *
- * Parts that are built together are used together, and here they are neighbours. A
- * big fabric asks for huge pages, where the kernel has them: every packet touches a
- * dozen parts, and a processor remembers the places of too few small pages for that. A
- * small one takes no more memory than it uses. */
+ * Parts that are built together are used together, so they are next to each other here. A large
+ * fabric uses huge pages, if the kernel has them: every packet touches a dozen parts, and the
+ * processor's TLB has too few entries for so many small pages. A small fabric takes no more memory
+ * than it uses. */
 #ifndef EMU_SIM_ARENA_H
 #define EMU_SIM_ARENA_H
 

@@ -1,6 +1,6 @@
-/* Memory in whole cache lines. What a frame needs at one moment of its passage stands
- * in one line (port.h, switch.h): where there are more ports than a cache holds, a
- * line that need not be fetched is worth more than a hundred instructions. */
+/* Memory in whole cache lines. What a frame needs at one step of its way is in one line (port.h,
+ * switch_state.h): if a fabric has more ports than the cache holds, a line that need not be fetched
+ * saves more time than a hundred instructions. */
 #ifndef EMU_SIM_CACHE_LINE_H
 #define EMU_SIM_CACHE_LINE_H
 

@@ -88,7 +88,7 @@ static inline bool timer_is_set(const struct timer *timer)
 /* When the next timer is due; NEVER when none is set. */
 picoseconds clock_next_deadline(struct clock *clock);
 
-/* Fires all that is due up to and including `until`, then stands at `until`.
+/* Fires all timers that are due up to and including `until`, and sets the time to `until`.
  * Returns how many timers fired. */
 uint64_t clock_run_until(struct clock *clock, picoseconds until);
 

@@ -1,4 +1,4 @@
-/* Registries: tables whose entries stand in several files.
+/* Registries: tables whose entries are in several files.
  *
  * Each file enters its own object, so that a new entry is a new file and no line elsewhere:
  *
