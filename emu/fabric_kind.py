@@ -6,10 +6,10 @@ A kind is three choices, each independent of the others, and a few defaults:
     RoCEv2        Ethernet      pauses          by address
     InfiniBand    InfiniBand    credits         by LID
 
-Code that depends on one of these asks for it and never compares names of kinds. What belongs to
-a choice in another room is a table there, keyed by the choice: names of counters by framing
+Code that depends on one of these reads it and never compares names of kinds. What another package
+needs for a choice is a table in that package, keyed by the choice: names of counters by framing
 (emu.measure.counters), colours by flow control (emu.report.palette). A new kind is one object
-here; a new choice is one value here and an entry in the tables of those rooms.
+here; a new choice is one value here and an entry in each of those tables.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def _open_closed_ones() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            # in such a way that a use of it fails, but for what is said to nobody
+            # standard input for writing and standard output for reading, so that using them fails
             flags = {_IN: os.O_WRONLY, _OUT: os.O_RDONLY, _ERR: os.O_WRONLY}[descriptor]
             opened = os.open(os.devnull, flags)
             if opened != descriptor:

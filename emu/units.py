@@ -81,7 +81,7 @@ def parse_rate(text: str) -> int:
 
 
 def _refuse_bytes(text: str) -> None:
-    """`GB` and `GB/s` count bytes, and a rate is in bits: nobody can say which was meant."""
+    """`GB` and `GB/s` count bytes, and a rate is in bits: it is not clear which was meant."""
     match = re.fullmatch(r"\s*([0-9.]+)\s*([kKMGT])(B|b)(/s|ps)?\s*", text)
     if match is None or (match[3] == "b" and match[4]):
         return

@@ -120,13 +120,13 @@ class AfPacketDriver:
         _check(lib.driver_add_tun(self._core, opened, interface))
 
     def attach_datapath(self, channel: int, ifindex: int, port: Port) -> None:
-        """Makes the switch port hand its packets over for forwarding through this interface."""
+        """Makes the switch port hand its packets to the external datapath by this interface."""
         switch = self._fabric.switches[port.node]
         _check(lib.driver_attach_datapath(self._core, channel, ifindex, switch, port.number))
 
     def share_marker(self, board: int, curves: int) -> None:
-        """Shares two eBPF maps with the marker, by their descriptors: in `board` the driver posts
-        the depth of every queue; in `curves` faults change the marking curves."""
+        """Shares two eBPF maps with the marker, by their descriptors: the driver writes the
+        depth of every queue into `board`; faults change the marking curves in `curves`."""
         self._marker = [
             self._map_rows(board, 8 * 4),
             self._map_rows(curves, lib.driver_curves_bytes()),

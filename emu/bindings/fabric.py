@@ -90,7 +90,7 @@ class Fabric:
         marks: bool = True,
         schedules_reroutes: bool = True,
     ) -> None:
-        """InfiniBand needs `subnet`. Without `marks`, eBPF sets CE where it can. With
+        """InfiniBand needs `subnet`. Without `marks`, the kernel marks where it can. With
         `schedules_reroutes`, the fabric schedules in advance the route changes that the spec's
         faults cause. Without it, `reroute` changes routes; a lab needs this, as its faults come and
         go."""
@@ -237,6 +237,7 @@ class Fabric:
             lib.switch_set_hints(core, (always and may) or is_hinted(self.spec, name, ()))
 
     def capture(self, ports: Iterable[Port]) -> None:
+        """Captures the frames of ports from now on; see `captured`."""
         for port in ports:
             done = lib.fabric_capture(self.core, self.index[port], CAPTURE_RING_BYTES)
             _have_memory(done)
@@ -387,7 +388,7 @@ class Fabric:
         return int(lib.fabric_captures_missed(self.core))
 
     def captures_missed_at(self, index: int) -> int:
-        """The same for the port with this index."""
+        """As `captures_missed`, for the port with this index."""
         return int(lib.fabric_captures_missed_at(self.core, index))
 
     def captured(self) -> bytes:

@@ -260,7 +260,7 @@ class HostNics:
         return self._inside[host] if self._is_inside(flow) else self._nics[host]
 
     def _lead(self) -> Column:
-        """The bytes before each message in the sink: room for a GRH, for datagrams."""
+        """The bytes before each message in the sink: datagrams need room for a GRH, others none."""
         transports = [self._transports.get(flow.traffic) for flow in self._graph.flows]
         is_datagram = [transport == lib.TRANSPORT_UD for transport in transports]
         return np.where(is_datagram, lib.GRH_BYTES, 0)[self._graph.flow_of]

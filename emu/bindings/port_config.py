@@ -39,8 +39,8 @@ def set_port(config: Any, spec: Spec, topology: Topology, port: Port) -> None:
 
 
 def cable_end_config(kind: FabricKind) -> Any:
-    """The `struct port_config` of the end of a cable whose node is in another process, which also
-    has its flow control."""
+    """The `struct port_config` of a cable end whose node is in another process. The flow control of
+    the end is in that process, too."""
     return ffi.new("struct port_config *", {"framing": FRAMINGS[kind.framing]})
 
 
@@ -53,7 +53,7 @@ def _set_credits(config: Any, spec: Spec, topology: Topology, port: Port) -> Non
 
 
 def _set_pauses(config: Any, spec: Spec, topology: Topology, port: Port) -> None:
-    """Sets which pauses a port obeys and sends: those of the switch on its cable."""
+    """Sets which pauses a port obeys and sends. A host's port has the PFC settings of its leaf."""
     if port.node in topology.switch:
         settings = spec.port(port)
         response_ps = settings.pause_response_ps

@@ -22,7 +22,7 @@ class CoreDisciplines:
     """An array of `struct queue_discipline_config`, and the memory that it points to."""
 
     def __init__(self, disciplines: Sequence[Discipline], seed: int) -> None:
-        """`seed`: of the random numbers of the port."""
+        """`seed`: of the random numbers of the disciplines."""
         self._parameters = [CoreParameters(discipline.parameters) for discipline in disciplines]
         self.array = ffi.new("struct queue_discipline_config[]", len(disciplines))
         for slot, parameters, discipline in zip(

@@ -56,7 +56,7 @@ def import_(file: Path, form: str) -> None:
     "--format", "form", type=click.Choice(list(_WRITERS)), required=True, help="Format to write."
 )
 def export(path: Path, settings: tuple[str, ...], form: str) -> None:
-    """Print the fabric of a spec as another program's text."""
+    """Print the fabric of a spec in another program's format."""
     topology = load_spec(path, settings).topology.build()
     click.echo(_WRITERS[form](topology), nl=False)
     for rate_bps, name in approximated(topology).items() if form == "ibsim" else ():

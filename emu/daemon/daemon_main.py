@@ -55,7 +55,7 @@ def _own(name: str, job: ServeLab, user: Channel, listener: int) -> int:
     reason = ""
 
     def send(message: Message) -> None:
-        """Sends to `emu up`. Ends the lab if `emu up` has ended."""
+        """Sends a message to `emu up`. Ends the lab if `emu up` has ended."""
         try:
             user.send(message)
         except EOFError:

@@ -70,7 +70,7 @@ class SharedCounters:
     # ---- writing -----------------------------------------------------------
 
     def begin(self, time_ps: int) -> NDArray[np.int64]:
-        """Begins to write; returns the cells, (rows, cells of a row)."""
+        """Begins a write. Returns the cells to fill, in the shape (rows, cells of a row)."""
         self._cells[_SEQUENCE] += 1
         self._cells[_TIME] = time_ps
         return self._cells[_HEAD:].reshape(len(self.layout.rows), self.layout.width)

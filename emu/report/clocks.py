@@ -120,7 +120,7 @@ def clocks_table(seeds: Seeds) -> Table:
 
 
 def clocks_document(specs: Sequence[Seeds]) -> Mapping[str, Any]:
-    """The same for programs, seed by seed."""
+    """The comparison as data for programs, seed by seed."""
     return {
         "schema": CLOCKS_SCHEMA,
         "runs": {

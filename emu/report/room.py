@@ -38,7 +38,7 @@ def room(run: RunFacts, flow: FlowRecord, port: Port) -> float:
 
 
 def rooms(run: RunFacts, flow: FlowRecord, ports: Sequence[Port]) -> NDArray[np.float64]:
-    """The same for several ports."""
+    """As `room`, for several ports."""
     columns = run.columns(ports)
     if columns is None:
         return np.zeros(len(ports))

@@ -24,7 +24,7 @@ from emu.spec.scenario import Spec, variant
 
 
 def name_files_in_full(data: dict[str, Any], folder: Path) -> None:
-    """Makes the names of files in traffic entries absolute; they are relative to the folder."""
+    """Makes the names of files in traffic entries absolute. They are relative to `folder`."""
     compare = data.get("compare")
     variants = compare.values() if isinstance(compare, dict) else ()
     for part in (data, *variants):

@@ -111,7 +111,7 @@ def _asked_for(options: StarterOptions) -> dict[str, Any]:
 
 
 def _subnet(options: StarterOptions) -> dict[str, Any]:
-    """The root for up/down routing in a ring, where OpenSM finds none."""
+    """The root switch of up/down routing for a ring, in which OpenSM finds none by itself."""
     is_managed = options.kind.has_subnet_manager or options.compare
     return {"roots": ["ring1"]} if is_managed and options.topology == "ring" else {}
 

@@ -225,13 +225,13 @@ class ManagedFabric:
         return {name: lids[guid] for name, guid in guids.items()}
 
     def _read_lfts(self) -> Lfts:
-        """Tables by switch name, for the switches that the last sweep reached."""
+        """The forwarding tables by switch name, for the switches that the last sweep reached."""
         lfts = self._parse_lfts()
         own = ((switch.name, switch_guid(switch)) for switch in self._topology.switches)
         return {name: lfts[guid] for name, guid in own if guid in lfts}
 
     def _parse_lfts(self) -> dict[int, dict[int, int]]:
-        """Tables by GUID. Reads again if the next sweep is writing the file at the same time."""
+        """The forwarding tables by switch GUID. Reads again while a sweep writes the file."""
         deadline = time.monotonic() + _SECONDS_TO_WRITE
         while True:
             try:

@@ -26,7 +26,7 @@ static inline bool vlan_is_tagged(const uint8_t *frame)
     return (tag[0] << 8 | tag[1]) == ETHERTYPE_VLAN_TAG;
 }
 
-/* What stands before the payload. */
+/* The bytes before the payload: addresses, VLAN tag, ethertype. */
 static inline uint32_t vlan_header_bytes(const uint8_t *frame)
 {
     return VLAN_TAG_OFFSET + 2 + (vlan_is_tagged(frame) ? VLAN_TAG_BYTES : 0);
