@@ -58,9 +58,10 @@ _CONSTANTS = tuple(
         "link/credit.h",
         "link/flow_control.h",
         "link/framing.h",
-        "link/pause.h",
+        "link/pause_message.h",
         "link/qos_map.h",
         "switch/forwarding.h",
+        "switch/queue_discipline.h",
         "observe/latency_histogram.h",
         "observe/sampler.h",
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from emu._core import ffi, lib
+from emu.bindings.parameters import check, text
 from emu.bindings.registry import names, with_parameters
-from emu.errors import FabricError
 from emu.spec.congestion_control import Control
 from emu.spec.host import Nic
 
@@ -53,16 +53,13 @@ class _CoreConfig:
 
     def __init__(self, cc: str, control: Control) -> None:
         given = control.parameters()
-        _check(cc, given)
-        self._names = [_text(name) for name in (cc, *given)]
+        check("congestion control", "emu/core/nic/cc", cc, given, core_controls())
         self._parameters = ffi.new("struct cc_value[]", len(given))
-        for slot, name, value in zip(
-            self._parameters, self._names[1:], given.values(), strict=True
-        ):
-            slot.name, slot.value = name, value
+        for slot, (name, value) in zip(self._parameters, given.items(), strict=True):
+            slot.name, slot.value = text(name), value
         self._table = ffi.new("uint16_t[]", control.table)
         self._config = ffi.new("struct cc_config *")
-        self._config.algorithm = self._names[0]
+        self._config.algorithm = text(cc)
         self._config.parameters = self._parameters
         self._config.parameter_count = len(given)
         self._config.table = self._table
@@ -73,26 +70,7 @@ class _CoreConfig:
         return self._config[0]
 
 
-def _check(cc: str, given: Mapping[str, float]) -> None:
-    """Raises FabricError unless the core has this control with these parameters."""
-    known = core_controls().get(cc)
-    if known is None:
-        raise FabricError(
-            f"the core has no congestion control {cc}; add emu/core/nic/cc_*.c and run make setup"
-        )
-    if different := known ^ given.keys():
-        raise FabricError(
-            f"cc: {cc}: {', '.join(sorted(different))} is a parameter in the spec or in the core, "
-            "but not in both; compare the model in emu/spec/congestion_control with the table in "
-            "emu/core/nic/cc_*.c"
-        )
-
-
 @cache
 def _core_config(cc: str, control: Control) -> _CoreConfig:
     """One configuration for all queue pairs. The cache keeps it alive, as C points to its table."""
     return _CoreConfig(cc, control)
-
-
-def _text(word: str) -> Any:
-    return ffi.new("char[]", word.encode())

@@ -109,13 +109,12 @@ class Fabric:
         inside = spec.scale_up if members is not NodeSubset.SWITCHES else None
         ports = len(self.index) + (len(ports_of(inside)) if inside else 0)
         self._core = _have(lib.fabric_new(spec.seed, ports, *self._frames(), FRAME_BYTES))
-        self.inside = None
-        if inside is not None:
-            self.inside = ScaleUpFabric(self.core, inside, spec.hosts.scale_up, len(self.index))
-        if members is not NodeSubset.HOSTS:
-            for switch in topology.switches:
-                self._add_switch(switch)
-        self._add_cable_ends()
+        self.inside: ScaleUpFabric | None = None
+        try:
+            self._add_nodes(inside)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -151,6 +150,17 @@ class Fabric:
         return reroutings(self.spec) if self._schedules_reroutes else []
 
     # ---- building ----------------------------------------------------------
+
+    def _add_nodes(self, inside: Topology | None) -> None:
+        """Adds everything but NICs. `inside`: the scale-up fabric of this process, if any."""
+        if inside is not None:
+            self.inside = ScaleUpFabric(
+                self.core, inside, self.spec.hosts.scale_up, len(self.index)
+            )
+        if self.members is not NodeSubset.HOSTS:
+            for switch in self.topology.switches:
+                self._add_switch(switch)
+        self._add_cable_ends()
 
     def add_nic(self, host: Host, config: Any) -> Any:
         """The host's NIC (a `struct nic *`), from a `struct nic_config *`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -25,18 +25,27 @@ class CoreParameters:
 
 
 def check(
-    what: str, files: str, name: str, given: Parameters, known: Mapping[str, frozenset[str]]
+    what: str,
+    files: str,
+    name: str,
+    given: Iterable[str],
+    known: Mapping[str, frozenset[str]],
+    *,
+    complete: bool = True,
 ) -> None:
     """Raises FabricError unless the core's registry has an entry `name` with these parameters.
 
-    `what` is the kind of entry, `files` the C files of such entries.
+    `what`: the kind of entry. `files`: its C files, up to the name. With `complete`, every
+    parameter of the entry must be given; otherwise those left out are 0.
     """
+    file = f"{files}_{name.replace('-', '_')}.c"
     if name not in known:
-        raise FabricError(f"the core has no {what} {name}; add {files} and run make setup")
-    if unknown := given.keys() - known[name]:
+        raise FabricError(f"the core has no {what} {name}; add {file} and run make setup")
+    different = known[name] ^ set(given) if complete else set(given) - known[name]
+    if different:
         raise FabricError(
-            f"the core's {what} {name} has no parameter {', '.join(sorted(unknown))}; compare its "
-            f"model in emu/spec with the table in {files}"
+            f"{what} {name}: {', '.join(sorted(different))} is a parameter in the spec or in the "
+            f"core, but not in both; compare its model in emu/spec with the table in {file}"
         )
 
 

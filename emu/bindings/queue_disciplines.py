@@ -9,6 +9,7 @@ from typing import Any
 from emu._core import ffi, lib
 from emu.bindings.parameters import CoreParameters, check, text
 from emu.bindings.registry import with_parameters
+from emu.errors import FabricError
 from emu.spec.queue_discipline import Discipline
 
 
@@ -22,13 +23,26 @@ class CoreDisciplines:
     """An array of `struct queue_discipline_config`, and the memory that it points to."""
 
     def __init__(self, disciplines: Sequence[Discipline], seed: int) -> None:
-        """`seed`: of the random numbers of the disciplines."""
+        """`seed`: of the random numbers of the disciplines. Raises FabricError."""
+        if len(disciplines) > lib.PORT_DISCIPLINES:
+            names = ", ".join(discipline.name for discipline in disciplines)
+            raise FabricError(
+                f"a port has {len(disciplines)} queue disciplines ({names}), and the core has room "
+                f"for {lib.PORT_DISCIPLINES}; raise PORT_DISCIPLINES in "
+                "emu/core/switch/queue_discipline.h"
+            )
         self._parameters = [CoreParameters(discipline.parameters) for discipline in disciplines]
         self.array = ffi.new("struct queue_discipline_config[]", len(disciplines))
         for slot, parameters, discipline in zip(
             self.array, self._parameters, disciplines, strict=True
         ):
-            _check(discipline)
+            check(
+                "queue discipline",
+                "emu/core/switch/queue",
+                discipline.name,
+                discipline.parameters,
+                core_disciplines(),
+            )
             slot.name = text(discipline.name)
             slot.queues = sum(1 << queue for queue in discipline.queues)
             slot.seed = seed
@@ -39,8 +53,3 @@ class CoreDisciplines:
         """Enters the disciplines into a `struct switch_port_config`."""
         port.disciplines = self.array
         port.discipline_count = len(self.array)
-
-
-def _check(discipline: Discipline) -> None:
-    files = "emu/core/switch/queue_*.c"
-    check("queue discipline", files, discipline.name, discipline.parameters, core_disciplines())

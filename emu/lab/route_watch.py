@@ -32,10 +32,11 @@ class RouteWatch:
         self._events = DefaultSelector()
         for host, pid in hosts.items():
             with entered(pid):
+                if not has_default_route():
+                    continue
                 kernel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
                 kernel.bind((0, rtnl.RTMGRP_LINK | rtnl.RTMGRP_IPV4_ROUTE))
-                if has_default_route():
-                    self._events.register(kernel, EVENT_READ, host)
+                self._events.register(kernel, EVENT_READ, host)
         threading.Thread(target=self._watch, name="routes", daemon=True).start()
 
     @property

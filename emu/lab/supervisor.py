@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from emu.errors import ExitCode
-from emu.lab.end_processes import end_processes
+from emu.lab.fast_kill import kill_fast
 from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.messages import Failure, Progress, Up
 
@@ -52,7 +52,7 @@ class Supervisor:
     def end_process(self, pid: int) -> None:
         """Ends a process whose work is done. The thread that reads its channel must close it."""
         self._selector.unregister(self._ends[pid])
-        end_processes([pid])
+        kill_fast([pid])
         os.close(self._ends.pop(pid))
         with suppress(ChildProcessError):
             os.waitpid(pid, 0)
@@ -108,7 +108,7 @@ class Supervisor:
     def end_all(self) -> None:
         """Ends all processes, because the lab's job is done."""
         self._ending = True
-        end_processes(list(self._ends))
+        kill_fast(list(self._ends))
 
     def _watch(self) -> None:
         while not (events := self._selector.select()):  # meanwhile `end_process` removed one

@@ -27,9 +27,16 @@ def test_specs_use_all_disciplines_and_their_parameters() -> None:
     ("unknown", "message"),
     [
         (Discipline("shorten", (0,), {}), "the core has no queue discipline shorten"),
-        (Discipline("wred", (0,), {"kmid": 1}), "queue discipline wred has no parameter kmid"),
+        (Discipline("packet-limit", (0,), {"packet": 1}), "packet-limit: packet, packets is a"),
     ],
 )
-def test_unknown_names_are_errors(unknown: Discipline, message: str) -> None:
+def test_names_that_differ_are_errors(unknown: Discipline, message: str) -> None:
     with pytest.raises(FabricError, match=re.escape(message)):
         CoreDisciplines([unknown], seed=1)
+
+
+def test_a_port_has_room_for_a_few() -> None:
+    limit = Discipline("packet-limit", (0,), {"packets": 1})
+    CoreDisciplines([limit] * 8, seed=1)
+    with pytest.raises(FabricError, match="a port has 9 queue disciplines"):
+        CoreDisciplines([limit] * 9, seed=1)

@@ -5,14 +5,6 @@
 
 REGISTRY(struct fault_ops, fault_kinds);
 
-static const struct fault_ops *kind_named(const char *name)
-{
-    for (size_t i = 0; i < REGISTRY_SIZE(fault_kinds); i++)
-        if (strcmp(REGISTRY_AT(fault_kinds, i)->name, name) == 0)
-            return REGISTRY_AT(fault_kinds, i);
-    return NULL;
-}
-
 const char *fault_kind(uint32_t index)
 {
     return index < REGISTRY_SIZE(fault_kinds) ? REGISTRY_AT(fault_kinds, index)->name : NULL;
@@ -65,7 +57,7 @@ static void window(struct timer *timer, picoseconds now)
 struct fault *fault_add(struct faults *faults, struct arena *arena, struct port *port,
                         struct port *far, const struct fault_config *config)
 {
-    const struct fault_ops *ops = kind_named(config->kind);
+    const struct fault_ops *ops = REGISTRY_NAMED(fault_kinds, config->kind);
     struct fault *fault = ops ? arena_take(arena, 1, ops->bytes) : NULL;
     if (!fault)
         return NULL;

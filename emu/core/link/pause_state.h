@@ -2,7 +2,7 @@
 #ifndef EMU_LINK_PAUSE_STATE_H
 #define EMU_LINK_PAUSE_STATE_H
 
-#include "link/pause.h"
+#include "link/pause_message.h"
 
 struct pause_state {
     uint8_t obeyed;       /* priorities that the far end may pause */

@@ -4,8 +4,8 @@
  *     for the far end    port_pause_peer ─▶ `stopping` ─▶ a pause frame, repeated while that lasts
  *
  * Each priority is stopped by itself; 802.3x stops all of them at once. Functions with the prefix
- * `pauses_` work on the state (pause_state.h), those with `pause_` on one frame (pause.h has its
- * format). When a switch port pauses its far end is decided in switch/ingress.c. */
+ * `pauses_` work on the state (pause_state.h), those with `pause_` on one frame
+ * (pause_message.h has its format). switch/pfc.c decides when a switch port pauses its far end. */
 #ifndef EMU_LINK_PAUSES_H
 #define EMU_LINK_PAUSES_H
 

@@ -6,14 +6,6 @@
 
 REGISTRY(struct cc_algorithm, cc_algorithms);
 
-static const struct cc_algorithm *named(const char *name)
-{
-    for (size_t i = 0; name && i < REGISTRY_SIZE(cc_algorithms); i++)
-        if (strcmp(REGISTRY_AT(cc_algorithms, i)->name, name) == 0)
-            return REGISTRY_AT(cc_algorithms, i);
-    return NULL;
-}
-
 const char *cc_name(uint32_t index)
 {
     return index < REGISTRY_SIZE(cc_algorithms) ? REGISTRY_AT(cc_algorithms, index)->name : NULL;
@@ -53,7 +45,7 @@ static bool set_parameters(struct cc *cc, const struct cc_config *config)
 bool cc_init(struct cc *cc, struct arena *arena, struct clock *clock,
              const struct cc_config *config)
 {
-    const struct cc_algorithm *algorithm = named(config->algorithm);
+    const struct cc_algorithm *algorithm = REGISTRY_NAMED(cc_algorithms, config->algorithm);
     if (!algorithm)
         return false;
     *cc = (struct cc){.algorithm = algorithm,

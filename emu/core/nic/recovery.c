@@ -12,8 +12,5 @@ const char *recovery_name(uint32_t index)
 
 const struct recovery *recovery_named(const char *name)
 {
-    for (size_t i = 0; name && i < REGISTRY_SIZE(recoveries); i++)
-        if (strcmp(REGISTRY_AT(recoveries, i)->name, name) == 0)
-            return REGISTRY_AT(recoveries, i);
-    return NULL;
+    return REGISTRY_NAMED(recoveries, name);
 }

@@ -11,23 +11,22 @@ static const struct parameter_field *field_named(const struct parameter_field *f
     return NULL;
 }
 
-static void store(void *to, size_t bytes, uint64_t value)
+/* False when the value does not fit. */
+static bool store(void *to, size_t bytes, uint64_t value)
 {
     switch (bytes) {
     case sizeof(uint8_t):
         *(uint8_t *)to = (uint8_t)value;
-        break;
+        return value <= UINT8_MAX;
     case sizeof(uint16_t):
         *(uint16_t *)to = (uint16_t)value;
-        break;
+        return value <= UINT16_MAX;
     case sizeof(uint32_t):
         *(uint32_t *)to = (uint32_t)value;
-        break;
-    case sizeof(uint64_t):
-        *(uint64_t *)to = value;
-        break;
+        return value <= UINT32_MAX;
     default:
-        __builtin_unreachable();
+        *(uint64_t *)to = value;
+        return true;
     }
 }
 
@@ -36,9 +35,11 @@ static bool set_parameter(void *to, const struct parameter_field *field,
 {
     if (!field || parameter->count > field->elements)
         return false;
+    bool fits = true;
     for (uint32_t i = 0; i < parameter->count; i++)
-        store((char *)to + field->offset + i * field->stride, field->bytes, parameter->values[i]);
-    return true;
+        fits &= store((char *)to + field->offset + i * field->stride, field->bytes,
+                      parameter->values[i]);
+    return fits;
 }
 
 bool parameters_set(void *to, const struct parameter_field *fields,

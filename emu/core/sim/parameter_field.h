@@ -34,7 +34,7 @@ struct parameter_field {
 #define MEMBER_ELEMENTS(type, member) (MEMBER_SIZE(type, member) / MEMBER_SIZE(type, member[0]))
 
 /* Sets the fields of a struct. False when it has no field of a name, or fewer elements than there
- * are values. Fields that are not named stay as they are. Values must fit into their fields. */
+ * are values, or when a value does not fit. Fields that are not named stay as they are. */
 bool parameters_set(void *to, const struct parameter_field *fields,
                     const struct parameter *parameters, uint32_t count);
 

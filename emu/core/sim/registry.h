@@ -16,6 +16,7 @@
 #define EMU_SIM_REGISTRY_H
 
 #include <stddef.h>
+#include <string.h>
 
 #define REGISTER(registry, object)                                                                 \
     static const void *const object##_entry __attribute__((section(#registry), used)) = &(object);
@@ -25,5 +26,16 @@
 
 #define REGISTRY_SIZE(registry) ((size_t)(__stop_##registry - __start_##registry))
 #define REGISTRY_AT(registry, index) (__start_##registry[index])
+
+/* The entry of that name; NULL when there is none. Entries begin with `const char *name`. */
+#define REGISTRY_NAMED(registry, name) registry_named(__start_##registry, __stop_##registry, name)
+
+static inline const void *registry_named(const void *first, const void *end, const char *name)
+{
+    for (const char *const *const *entry = first; name && entry != end; entry++)
+        if (strcmp(**entry, name) == 0)
+            return *entry;
+    return NULL;
+}
 
 #endif

@@ -9,9 +9,6 @@
  *                      full, goes into the headroom of its port. The headroom is sized for that
  *                      packet and for all that arrive after the pause
  *
- * The port wants XOFF while headroom is in use. It wants XON once the headroom is empty and it
- * holds at most xon bytes of the pool.
- *
  * A threshold on the pool is a number of bytes, or alpha times the free part of the pool (Choudhury
  * and Hahne, 1998), so that a single queue may occupy much, and each of many queues little. */
 #ifndef EMU_SWITCH_BUFFER_H
@@ -48,17 +45,5 @@ bool buffer_charge(struct buffer *buffer, struct priority_group *group, const st
 
 /* Releases the memory of a packet: headroom first, reserved memory last. */
 void buffer_release(struct buffer *buffer, struct priority_group *group, uint32_t bytes);
-
-static inline bool priority_group_wants_xoff(const struct priority_group *group)
-{
-    return group->headroom > 0;
-}
-
-static inline bool priority_group_wants_xon(const struct priority_group *group,
-                                            const struct pfc *pfc, const struct buffer *buffer)
-{
-    return group->headroom == 0 && (group->shared == 0 || group->shared + pfc->xon_below_xoff <=
-                                                              threshold_now(&pfc->xoff, buffer));
-}
 
 #endif

@@ -65,7 +65,7 @@ static void lifetime_over(struct switch_port *out, uint8_t vl, picoseconds now)
     if (!out->queue[vl].count)
         return; /* its link went down meanwhile */
     discard_head(out, vl, now);
-    if (++hoq->discarded[vl] == hoq->config.stall_count)
+    if (hoq->config.stall_count && ++hoq->discarded[vl] == hoq->config.stall_count)
         stall(out, vl, now);
 }
 

@@ -1,18 +1,6 @@
 #include "switch/ingress.h"
 
-#include "link/pauses.h"
-
-/* Pauses or resumes the far end if necessary. Usually there is nothing to do. */
-static void pfc_update(struct fabric_switch *sw, struct switch_port *in, uint8_t tc,
-                       picoseconds now)
-{
-    const struct priority_group *ingress = &in->priority_group[tc];
-    bool xoff = in->port.stopping & 1u << tc;
-    bool changes = xoff ? priority_group_wants_xon(ingress, &in->pfc, &sw->buffer)
-                        : priority_group_wants_xoff(ingress);
-    if (changes)
-        port_pause_peer(&in->port, tc, !xoff, now);
-}
+#include "switch/pfc.h"
 
 static bool charge_buffer(struct fabric_switch *sw, struct switch_port *in,
                           const struct frame *frame, bool lossless, picoseconds now)

@@ -2,7 +2,7 @@
  * last bit has left by another port or it is dropped.
  *
  * If flow control accounts for the buffers of the port (credits), the port has charged the packet
- * already. Otherwise the packet is charged here (buffer.h), and PFC pauses the far end accordingly.
+ * already. Otherwise the packet is charged here (buffer.h), and PFC pauses the far end (pfc.h).
  */
 #ifndef EMU_SWITCH_INGRESS_H
 #define EMU_SWITCH_INGRESS_H

@@ -2,7 +2,7 @@
 #ifndef EMU_SWITCH_PFC_WATCHDOG_STATE_H
 #define EMU_SWITCH_PFC_WATCHDOG_STATE_H
 
-#include "link/pause.h"
+#include "link/pause_message.h"
 
 /* The counters of one priority of a port at one poll. */
 struct watchdog_sight {

@@ -7,14 +7,6 @@
 
 REGISTRY(struct queue_discipline, queue_disciplines);
 
-static const struct queue_discipline *kind_named(const char *name)
-{
-    for (size_t i = 0; i < REGISTRY_SIZE(queue_disciplines); i++)
-        if (strcmp(REGISTRY_AT(queue_disciplines, i)->name, name) == 0)
-            return REGISTRY_AT(queue_disciplines, i);
-    return NULL;
-}
-
 const char *queue_discipline_name(uint32_t index)
 {
     return index < REGISTRY_SIZE(queue_disciplines) ? REGISTRY_AT(queue_disciplines, index)->name
@@ -53,7 +45,8 @@ bool disciplines_init(struct switch_port *out, struct arena *arena,
     unsigned place = 0;
     for (enum queue_phase phase = QUEUE_INSTEAD_OF_DROPS; phase <= QUEUE_MARKS; phase++)
         for (uint32_t i = 0; i < count; i++) {
-            const struct queue_discipline *kind = kind_named(configs[i].name);
+            const struct queue_discipline *kind =
+                REGISTRY_NAMED(queue_disciplines, configs[i].name);
             if (!kind)
                 return false;
             if (kind->phase == phase && !add(out, place++, kind, arena, &configs[i]))

@@ -1,4 +1,5 @@
-"""Ends the lab."""
+"""Ends the lab: the daemon's first process exits, and the kernel ends all others
+(emu.lab.supervisor)."""
 
 from __future__ import annotations
 

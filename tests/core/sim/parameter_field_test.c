@@ -91,6 +91,15 @@ TEST(one_value_too_many_is_refused)
     EXPECT_EQUAL(0, memcmp(&before, &settings, sizeof settings));
 }
 
+TEST(value_that_does_not_fit_is_refused)
+{
+    struct settings settings = unset();
+    const uint64_t octet = UINT8_MAX + 1ul, half = UINT16_MAX + 1ul, word = UINT32_MAX + 1ul;
+    EXPECT(!set(&settings, "octet", &octet, 1));
+    EXPECT(!set(&settings, "half", &half, 1));
+    EXPECT(!set(&settings, "word", &word, 1));
+}
+
 TEST(only_a_whole_name_is_known)
 {
     struct settings settings = unset();
@@ -126,6 +135,6 @@ TEST(names_are_listed_in_order_up_to_the_last)
 
 MAIN(RUN(value_fills_its_member_and_no_other), RUN(list_fills_an_array_from_its_start),
      RUN(list_sets_the_same_member_of_each_struct), RUN(one_value_too_many_is_refused),
-     RUN(only_a_whole_name_is_known), RUN(one_unknown_name_refuses_all),
-     RUN(without_fields_only_an_empty_list_is_accepted),
+     RUN(value_that_does_not_fit_is_refused), RUN(only_a_whole_name_is_known),
+     RUN(one_unknown_name_refuses_all), RUN(without_fields_only_an_empty_list_is_accepted),
      RUN(names_are_listed_in_order_up_to_the_last))

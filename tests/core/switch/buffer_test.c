@@ -1,6 +1,6 @@
 /* The packet memory of a switch to the byte: which part a packet goes into, what is refused, the
  * order of release, and where XOFF and XON begin. */
-#include "switch/buffer.h"
+#include "switch/pfc.h"
 
 #include <string.h>
 

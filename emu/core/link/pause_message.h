@@ -6,8 +6,8 @@
  *
  * Times are counted in quanta of 512 bit times of the link. Time 0 ends the pause at once. The
  * framing puts a message into a frame (framing.h). */
-#ifndef EMU_LINK_PAUSE_H
-#define EMU_LINK_PAUSE_H
+#ifndef EMU_LINK_PAUSE_MESSAGE_H
+#define EMU_LINK_PAUSE_MESSAGE_H
 
 #include "link/framing.h"
 

@@ -1,4 +1,4 @@
-#include "link/pause.h"
+#include "link/pause_message.h"
 
 enum { GLOBAL_BYTES = 2, OFFSET_TIME = 2, PFC_BYTES = OFFSET_TIME + 2 * PRIORITIES };
 

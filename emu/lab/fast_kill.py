@@ -23,7 +23,7 @@ from emu.lab.libc import LIBC, checked
 _SYS_PIDFD_GETFD = 438  # asm-generic/unistd.h
 
 
-def end_processes(pids: Sequence[int]) -> None:
+def kill_fast(pids: Sequence[int]) -> None:
     """Kills child processes, and waits until they and their packet sockets are gone."""
     sockets = [copy for pid in pids for copy in _packet_sockets(pid)]
     for pid in pids:
