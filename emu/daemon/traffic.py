@@ -161,7 +161,7 @@ class Traffic:
         """Ends the workload's processes and sets its status, `failed` if they cannot be ended."""
         self._process = None
         try:
-            self._kill_fast()
+            self._end_processes()
         except Exception as error:
             text = status.error or Failure.of(error).text
             status = replace(status, state="failed", error=text)
@@ -169,7 +169,7 @@ class Traffic:
         finally:
             self.status = status
 
-    def _kill_fast(self) -> None:
+    def _end_processes(self) -> None:
         if self._tcp_pid is not None:
             self._supervisor.end_process(self._tcp_pid)
             self._tcp_pid = None
