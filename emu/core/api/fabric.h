@@ -1,5 +1,5 @@
 /* A set of switches, NICs and cable ends with one clock: the whole fabric on the virtual clock, or
- * the part of one process in a live lab. */
+ * the part of one process in a lab. */
 #ifndef EMU_API_FABRIC_H
 #define EMU_API_FABRIC_H
 

@@ -73,7 +73,7 @@ uint32_t fabric_samples(const struct fabric *fabric, const int64_t **values,
 void fabric_sample_now(struct fabric *fabric);
 
 /* Touches the memory of samples, captures and `frames` frames of either size, so that no page
- * fault delays a live run. */
+ * fault delays a run in a lab. */
 void fabric_prefault(struct fabric *fabric, uint32_t frames);
 
 void fabric_start(struct fabric *fabric);

@@ -31,7 +31,8 @@ int driver_add_channel(struct driver *driver, int fd, uint32_t ring_frames);
 /* The cable end `index` is network interface `ifindex` on that channel. `paced`: the sender
  * keeps to the cable's rate. */
 bool driver_attach_end(struct driver *driver, int channel, int ifindex, uint32_t index, bool paced);
-/* Port `number` of the switch is `ifindex`: its packets are forwarded there. */
+/* Packets of the switch's port `number` reach the external datapath by network interface
+ * `ifindex`. */
 bool driver_attach_datapath(struct driver *driver, int channel, int ifindex,
                             struct fabric_switch *sw, uint32_t number);
 /* The IP interface sends and receives its packets on the TUN device `fd`, which does not block. */

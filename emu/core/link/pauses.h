@@ -17,7 +17,7 @@ void pauses_reset(struct port *port, picoseconds now);
 /* Counts pauses in both directions that are not over yet, up to `now`. */
 void pauses_count(struct port *port, picoseconds now);
 /* Whether the far end still wants the priority paused, so that no pause frame in flight
- * ends the pause. */
+ * ends the pause. `length` is not used: see is_held_back in flow_control.h. */
 bool pauses_hold_back(const struct port *port, uint8_t priority, uint32_t length);
 
 /* Reads and counts a pause frame that has arrived; false for any other MAC control frame. */

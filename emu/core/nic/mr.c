@@ -9,7 +9,8 @@ bool mr_init(struct mr_table *table, struct arena *arena, uint32_t capacity)
     return table->regions != NULL;
 }
 
-/* A key for the place that was free longest: its last key with the next variant. */
+/* The next key of the place that has been free longest: its last key with the variant raised by
+ * one. */
 static uint32_t recycled_key(struct mr_table *table)
 {
     const struct region *region = &table->regions[table->first_free - 1];

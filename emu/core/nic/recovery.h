@@ -8,6 +8,8 @@
  *     go-back-0           sends the whole message again, as early RoCE NICs did
  *     selective-repeat    sends only the missing packets again
  *
+ * No scheme sets a timer: the ACK timeout and the count of retries are in completer.c.
+ *
  * A scheme enters itself into the registry. The Python side has one file for each scheme as well:
  * emu/spec/recovery/. */
 #ifndef EMU_NIC_RECOVERY_H
@@ -32,8 +34,8 @@ struct recovery {
 
     /* The rest may be NULL, in schemes that keep no packet that arrives too early. */
 
-    /* Requester: a response ahead of the expected one. has_response: whether it was kept before.
-     * keep_response: keeps it; false when it cannot. */
+    /* Requester: a response has arrived ahead of the expected one. has_response: whether an earlier
+     * copy of it was kept. keep_response: keeps it; false when it cannot. */
     bool (*has_response)(const struct qp *qp, uint64_t psn);
     bool (*keep_response)(struct qp *qp, uint64_t psn);
     /* Requester: all before `psn` is acknowledged. Returns the PSN before which everything is,

@@ -138,7 +138,8 @@ struct resource *response_queue_add(struct qp *qp)
         return NULL;
     uint32_t place = (responses->newest + 1) % responses->places;
     struct resource *resource = &responses->ring[place];
-    responses->pending -= is_pending(resource); /* it answered a duplicate: too late now */
+    /* The oldest may be repeating its answer to a duplicate request: it gives that up. */
+    responses->pending -= is_pending(resource);
     responses->newest = place;
     responses->ack_owed = false;
     *resource = (struct resource){.first_psn = qp->responder.expected};

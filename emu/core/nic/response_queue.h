@@ -22,7 +22,7 @@ void response_queue_forget(struct qp *qp);
 
 /* An ACK, or the NAK of that syndrome for the expected packet, is due. */
 void response_queue_owe(struct qp *qp, uint8_t syndrome);
-/* A NAK that names another packet is due. */
+/* A NAK for the packet `psn` is due. */
 void response_queue_owe_nak(struct qp *qp, uint32_t psn, uint8_t syndrome);
 bool response_queue_has_nak(const struct qp *qp);
 

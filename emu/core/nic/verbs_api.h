@@ -5,7 +5,7 @@
  *     post_recv ─▶ slots ─▶ receive queue ─▶ completion queue ─▶ cq_poll
  *
  * The slots are allocated with the queue pair, one for each work request that may be outstanding.
- * A request that may not be posted is refused with the reason, and changes nothing.
+ * A request that is not allowed is refused with the reason, and changes nothing.
  *
  * Plain declarations only, as in nic_api.h. Everything here is called between two runs of the
  * clock. */

@@ -18,7 +18,8 @@ static uint64_t bytes_held(const struct port *in, const struct frame *frame)
                                 : frame->charge.bytes;
 }
 
-/* Counts the packets that wait at a member as stuck at their ingress ports, or as free again. */
+/* Adds the bytes of the packets that wait at a member to `waiting` of their ingress ports, or
+ * subtracts them again. */
 static void count_waiting(struct deadlock_watch *watch, struct stuck member, bool joins)
 {
     struct fabric_switch *sw = member.port->port.owner;

@@ -76,7 +76,7 @@ void clock_init(struct clock *clock);
 /* Before anything else is done with a timer. */
 void timer_init(struct timer *timer, void (*fire)(struct timer *timer, picoseconds now));
 
-/* Sets the timer, or moves it when it is set already; `at` may not lie in the past. */
+/* Sets the timer, or moves it when it is set already; `at` must not lie in the past. */
 void timer_set(struct clock *clock, struct timer *timer, picoseconds at);
 void timer_cancel(struct timer *timer);
 

@@ -51,7 +51,7 @@ struct frame {
     uint8_t kind; /* enum frame_kind */
     uint8_t tc;   /* priority 0-7 (Ethernet) or VL 0-15 (InfiniBand) */
     uint8_t ip;   /* in a switch: where its IPv4 header begins; 0: it has none */
-    bool small;   /* which class of the pool it returns to */
+    bool small;   /* its slot belongs to the pool's small class */
     bool corrupt; /* damaged on a cable: its FCS or VCRC would be wrong */
 };
 

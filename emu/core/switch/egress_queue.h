@@ -12,11 +12,11 @@ struct frame *egress_queue_pop(struct switch_port *out, uint8_t queue);
 /* Drops all frames of a priority or lane that wait at a port; returns how many. */
 uint32_t egress_queue_flush(struct switch_port *out, uint8_t tc, picoseconds now);
 
-/* Brings queue_peak_bytes of the port up to now. */
+/* Updates queue_peak_bytes of the port. */
 void egress_queue_note_peak(struct switch_port *out);
 
-/* `bytes` of a frame begin to wait for the end of the latency before they join their queue; if
- * negative, they have ended. */
+/* Adds `bytes` to those that wait for the end of the latency before they join the frame's queue;
+ * negative when the frame's latency has ended. */
 void egress_queue_coming(struct fabric_switch *sw, const struct frame *frame, int64_t bytes);
 
 #endif

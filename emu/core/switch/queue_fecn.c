@@ -1,7 +1,7 @@
 /* Congestion marks of InfiniBand switches: the FECN bit of the BTH (IBTA vol 1, A10).
  *
- * A port whose queue for a lane exceeds a threshold is the root of congestion if it has credit to
- * send, and a victim if it waits for credit. Roots mark packets. Victims mark only if configured
+ * A port whose queue for a lane has reached a threshold is the root of congestion if it has credit
+ * to send, and a victim if it waits for credit. Roots mark packets. Victims mark only if configured
  * to, as on ports to hosts: behind a host that receives slowly there is no other root.
  *
  *     threshold      in bytes, from a value of 1 to 15 (emu/spec/ecn_feedback.py): 15 is one

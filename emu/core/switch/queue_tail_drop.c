@@ -1,5 +1,5 @@
-/* Tail drop: a queue over its threshold accepts no frame of a lossy class. Frames of a lossless
- * class are always accepted, since flow control limits them. */
+/* Tail drop: drops a frame of a lossy class that would lift its queue above the threshold
+ * (buffer.h). Frames of a lossless class are always accepted, since flow control limits them. */
 #include "switch/queue_discipline.h"
 #include "switch/switch_state.h"
 

@@ -8,7 +8,7 @@
 
 #define QUEUE_WRED "wred"
 
-/* Its state at a port. */
+/* Its parameters and state at a port. */
 struct queue_wred {
     uint8_t at_dequeue;
     struct wred curve[CLASSES]; /* by queue */

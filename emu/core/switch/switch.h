@@ -21,7 +21,7 @@
 #include "switch/switch_state.h"
 
 /* Set-up only. `ports` has the settings of config->ports ports. False when there is no memory, or
- * when a port has a queue discipline or a parameter of one that does not exist. */
+ * when disciplines_init refuses the queue disciplines of a port. */
 bool switch_init(struct fabric_switch *sw, struct arena *arena, struct clock *clock,
                  struct frame_pool *pool, const struct switch_config *config,
                  const struct switch_port_config *ports);

@@ -84,7 +84,7 @@ struct fabric_switch {
     struct load_balancer load_balancer;
     struct switch_port *ports;   /* config.ports of them, numbered from 1 */
     struct addresses *addresses; /* by port */
-    /* External datapath. `hand_over` may not keep the frame's bytes. */
+    /* External datapath. `hand_over` must not keep the frame's bytes. */
     void (*hand_over)(void *datapath, struct switch_port *in, const struct frame *frame,
                       picoseconds now);
     /* Reports a loss: a packet handed over at `since` has not come back, or too many are in transit
