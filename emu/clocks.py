@@ -33,7 +33,7 @@ VIRTUAL = Clock(
 )
 REAL = Clock(
     "real",
-    how="a live lab of namespaces",
+    how="a lab of namespaces",
     is_exact=False,
     elides_payload=False,
     needs=("namespaces", "veth", "mininet", "emu._core"),

@@ -60,7 +60,7 @@ def _wrong_includes(path: Path) -> Iterator[str]:
         if not (ROOT / CORE / match[1]).is_file():
             yield f"{path}:{line}: there is no {CORE / match[1]}; paths start at {CORE}"
         elif other != folder and _LEVEL.get(other, len(LAYERS)) >= _LEVEL[folder]:
-            yield f"{path}:{line}: {folder} may not include {match[1]}: {other} is not below it"
+            yield f"{path}:{line}: {folder} must not include {match[1]}: {other} is not below it"
 
 
 def _cycle(folder: str) -> Iterator[str]:

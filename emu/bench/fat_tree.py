@@ -55,5 +55,7 @@ def _run(command: list[str]) -> tuple[float, float]:
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        raise FabricError(f"emu run ended with {process.returncode}: {stderr.strip()[-300:]}")
+        raise FabricError(
+            f"emu run ended with exit code {process.returncode}: {stderr.strip()[-300:]}"
+        )
     return time.monotonic() - began, used.ru_maxrss * 1024 / 1e6

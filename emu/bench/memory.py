@@ -1,4 +1,4 @@
-"""The memory of a live lab of 16 hosts: all processes of a run, including `emu` itself.
+"""The memory of a lab of 16 hosts: all processes of a run, including `emu` itself.
 
 A process counts its share of shared memory (PSS of proc(5)), so that the sum is the
 memory that the machine has allocated. The figure is the peak while traffic runs.
@@ -51,7 +51,9 @@ def _watch(emu: subprocess.Popen[bytes]) -> dict[str, int]:
         now = {f"{name} {pid}": _pss(pid) for pid, name in _family(emu.pid)}
         most = max(most, now, key=lambda pss: sum(pss.values()))
     if emu.returncode not in (0, 5):
-        raise FabricError(f"the run whose memory was to be measured ended with {emu.returncode}")
+        raise FabricError(
+            f"the run whose memory was to be measured ended with exit code {emu.returncode}"
+        )
     return most
 
 

@@ -87,7 +87,9 @@ def _whole(spec: Path, out: Path) -> float:
     _, status, used = wait4(process.pid, 0)
     process.returncode = waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        raise FabricError(f"emu run ended with {process.returncode}: {stderr.strip()[-300:]}")
+        raise FabricError(
+            f"emu run ended with exit code {process.returncode}: {stderr.strip()[-300:]}"
+        )
     return used.ru_utime + used.ru_stime
 
 

@@ -142,7 +142,7 @@ class BuiltLab:
             self._configure_network(marker.attach_steps(LAB))
             self.marker = marker
         except OSError as error:
-            self.no_marker = f"eBPF may not be loaded here ({error.strerror or error})"
+            self.no_marker = f"eBPF cannot be loaded here ({error.strerror or error})"
         except HostError as error:
             self.no_marker = error.what
         except FabricError as error:

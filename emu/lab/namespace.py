@@ -6,7 +6,7 @@
 The lab ends when any of the three ends, whatever the cause. When pid 1 ends, the kernel
 ends every other process of the lab, and with the last of them its network namespaces,
 interfaces and mounts. `setpriv` and `unshare` are programs of util-linux.
-Root stays in its user namespace, because eBPF may be loaded only there.
+Root stays in its user namespace, because eBPF can be loaded only there.
 """
 
 from __future__ import annotations

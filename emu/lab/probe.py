@@ -111,7 +111,7 @@ def _scratch(command: Sequence[str]) -> str:
 
 
 def _tap_devices() -> str:
-    return "" if datapath_type() == "netdev" else "/dev/net/tun may not be opened"
+    return "" if datapath_type() == "netdev" else "/dev/net/tun cannot be opened"
 
 
 def _kernel_datapath() -> str:

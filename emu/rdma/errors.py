@@ -73,5 +73,5 @@ def _not_registered(wr: SendWR | RecvWR) -> str:
     sge = wr.sge
     return (
         f"{sge.length} bytes at {sge.addr:#x} are not in the memory of key {sge.lkey:#x} in its "
-        "protection domain, or may not be used so; register them"
+        "protection domain, or the key does not permit this use; register them"
     )

@@ -37,8 +37,9 @@ class PD:
         copy.
 
         `iova` is its address for remote access; by default one is chosen. Raises
-        LocalProtocolError for an array that is not contiguous, holds Python objects or may not
-        be written, for contradictory access flags, and for addresses beyond 64 bits.
+        LocalProtocolError for an array that is not contiguous, or holds Python objects, for
+        LOCAL_WRITE on a read-only array, for contradictory access flags, and for addresses beyond
+        64 bits.
         """
         return MR(self, array, access, iova)
 
@@ -163,7 +164,7 @@ def _refuse_unusable(name: str, array: Array, access: AccessFlag) -> None:
             "too; add LOCAL_WRITE"
         )
     if access & AccessFlag.LOCAL_WRITE and not array.flags.writeable:
-        raise LocalProtocolError(f"{name}: the array may not be written; leave LOCAL_WRITE out")
+        raise LocalProtocolError(f"{name}: the array is read-only; leave LOCAL_WRITE out")
 
 
 def _refuse_address(name: str, iova: int, length: int) -> None:

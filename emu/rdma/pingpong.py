@@ -67,8 +67,8 @@ class End(QPEnd):
             raise RemoteProtocolError(f"{line!r} says nothing about a queue pair") from None
         if address is None:
             raise RemoteProtocolError(
-                f"the other end's GID {IPv6Address(gid)} holds no IPv4 address; let it take one "
-                "that does (ibv_devinfo -v lists them; -g 1 is usual)"
+                f"the other end's GID {IPv6Address(gid)} holds no IPv4 address; make it use "
+                "a GID that does (ibv_devinfo -v lists them; -g 1 is usual)"
             )
         return cls(qpn, psn, int(address))
 

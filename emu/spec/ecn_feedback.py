@@ -26,7 +26,7 @@ PACKET_SIZE_UNIT = 64
 
 
 class Cnp(Model):
-    """A receiver's limit of CNPs. Its interval is a parameter of `cc`."""
+    """When a receiver sends CNPs. The least interval between two is a parameter of `cc`."""
 
     per: Literal["qp", "ip-pair", "port"] = Field(
         default="qp",

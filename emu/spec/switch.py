@@ -229,7 +229,7 @@ class Ecn(Curve, QueueDiscipline):
         default="auto",
         description="The software that marks: a tc eBPF program on the switch ports, the kernel's "
         "RED qdisc with the nearest curve that it can express, or the emulator's own switches. "
-        "auto takes eBPF if it may be loaded.",
+        "auto takes eBPF if it can be loaded.",
         json_schema_extra=note(why="eBPF runs in the kernel, where a real Linux switch would mark"),
     )
 

@@ -61,7 +61,7 @@ def _ask(simulator: Ibsim, at: str, slid: int, dlid: int) -> int:
             timeout=_SECONDS_TO_ANSWER,
         )
     except subprocess.TimeoutExpired:
-        raise FabricError(f"OpenSM does not answer {at}, which asks for a path") from None
+        raise FabricError(f"OpenSM did not answer when {at} asked for a path") from None
     level = _LEVEL.search(answer.stdout)
     if level is None:
         output = (answer.stderr or answer.stdout).strip()

@@ -59,7 +59,9 @@ def _body(source: Source, section: _Section, length: int, *, already_read: int) 
     rest = source.rest_of_item(length - already_read)
     (again,) = section.word.unpack(rest[-4:])
     if again != length:
-        raise Damage(f"a block says {length} bytes at its beginning and {again} at its end")
+        raise Damage(
+            f"a block gives its length as {length} bytes at its beginning and {again} at its end"
+        )
     return rest[:-4]
 
 

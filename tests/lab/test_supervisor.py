@@ -82,7 +82,7 @@ def test_the_marker_is_ebpf_if_permitted(user: User) -> None:
         assert (result["notes"], result["captures"]["shared"]) == ([], "2")
     else:
         assert (result["marker"], result["captures"]["shared"]) == ("shim", "0")
-        assert result["notes"][0].startswith("the shim marks: eBPF may not be loaded here")
+        assert result["notes"][0].startswith("the shim marks: eBPF cannot be loaded here")
 
 
 def test_a_spec_that_requires_ebpf_fails_without_it(user: User) -> None:

@@ -24,7 +24,7 @@ def recording() -> Recording:
         fidelity=INCONCLUSIVE,
         faults=FAULTS,
         deadlocks=(Deadlock(100_000, 3, ("s1:s2", "s2:s1")),),
-        notes=("the shim marks: eBPF may not be loaded",),
+        notes=("the shim marks: eBPF cannot be loaded",),
         totals=dict.fromkeys(four_fabrics()[0].summary["totals"], 3),
     )
 

@@ -69,7 +69,7 @@ class Marker:
     def __init__(self, program: Path, ports: Sequence[MarkedPort]) -> None:
         """Loads and configures the marker. The calling thread must be in the ports' namespace.
 
-        Raises OSError if eBPF may not be loaded.
+        Raises OSError if eBPF cannot be loaded.
         """
         self._bpf = BpfObject(program)
         self._marks = self._bpf.map_fd("marks")
