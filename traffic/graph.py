@@ -208,7 +208,7 @@ class OperationGraph:
 
     @cached_property
     def flow_of(self) -> Column:
-        """For each operation the number of its flow."""
+        """The number of each operation's flow."""
         lengths = [len(flow.operations) for flow in self.flows]
         return np.repeat(np.arange(len(self.flows)), lengths)
 

@@ -3,8 +3,8 @@
 The same code builds three subsets of it:
 
     NodeSubset.ALL        all nodes, for the virtual clock
-    NodeSubset.SWITCHES   the shim of a live lab: hosts are in another process
-    NodeSubset.HOSTS      the NICs of a live lab: leaves are in another process
+    NodeSubset.SWITCHES   the switches of a lab: hosts are in another process
+    NodeSubset.HOSTS      the NICs of a lab: leaves are in another process
 
 Ports have the same index in all of them: switches first, then hosts, in the order of the
 topology.
@@ -51,6 +51,7 @@ from topologies.graph import Cable, Host, Port, Switch, Topology
 CAPTURE_RING_BYTES = 1 << 25
 SAMPLE_INTERVAL_PS = 500_000
 SAMPLE_CELLS = 1 << 22
+"""The largest table of samples, in cells of 8 bytes; it has at least 256 rows in any case."""
 WANTED_CELLS = 1 << 24
 """Used instead of SAMPLE_CELLS if the spec sets the sampling interval."""
 
@@ -58,7 +59,7 @@ DEADLOCK_INTERVAL_PS = 100_000_000
 """The interval of the search for deadlocks. They never end by themselves, so it may be long."""
 
 _FRAMES_AT_HAND = 32
-"""Frames for each port whose memory is touched before a live run: a queue of 128 KB."""
+"""Frames for each port whose memory is touched before a run in a lab: a queue of 128 KB."""
 
 
 class FrameKind(IntEnum):
@@ -240,8 +241,8 @@ class Fabric:
 
     def hint(self, *, always: bool) -> None:
         """Whether packets carry their next hop to Open vSwitch, because its tables lag behind.
-        Switches with a load balancing that it cannot do give hints in any case. Switches with more
-        ports than a hint can name never do."""
+        Switches with a load balancing that it cannot do always give hints. Others with more ports
+        than a hint can name give none."""
         for name, core in self.switches.items():
             may = len(self.topology.ports[name]) <= MAX_HINTED_PORTS
             lib.switch_set_hints(core, (always and may) or is_hinted(self.spec, name, ()))
@@ -268,7 +269,7 @@ class Fabric:
         )
 
     def prefault(self) -> None:
-        """Touches memory that a live run is likely to need: a page fault would make frames late."""
+        """Touches memory that a lab is likely to need: a page fault would make frames late."""
         lib.fabric_prefault(self.core, _FRAMES_AT_HAND * len(self._own_ports()))
 
     def start(self) -> None:
@@ -435,7 +436,7 @@ class Fabric:
     # ---- details -----------------------------------------------------------
 
     def _frames(self) -> tuple[int, int]:
-        """How many small (256 bytes) and large frames to allocate: more than all buffers hold."""
+        """How many small and large frames (frame.h) to allocate: more than all buffers hold."""
         nodes = len(self.topology.nodes)
         if self.spec.fabric_kind.uses_credits:
             buffers = lane_buffers(self.spec, self.topology)

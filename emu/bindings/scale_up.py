@@ -1,6 +1,6 @@
 """The fabric inside servers in the C core: a small InfiniBand fabric besides the network.
 
-In a live lab all of it is in the process of the NICs: traffic within a server crosses no network
+In a lab all of it is in the process of the NICs: traffic within a server crosses no network
 interface.
 """
 

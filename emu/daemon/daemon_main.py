@@ -102,7 +102,7 @@ def _try_to_send(user: Channel, message: Message) -> None:
 
 
 def _interrupt_once(number: int, frame: FrameType | None) -> None:
-    """Raises KeyboardInterrupt, and ignores later signals: one would interrupt the clean-up."""
+    """Raises KeyboardInterrupt, and ignores later signals, which would interrupt the clean-up."""
     for each in _INTERRUPTS:
         signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt

@@ -76,7 +76,7 @@ def called(word: str) -> list[Key]:
 
 
 def resolved(node: Node) -> Node:
-    """The mapping that a schema node leads to: by a reference, in a list, or besides `off`."""
+    """The mapping that a schema node refers to, lists, or allows as the alternative to `off`."""
     while True:
         if "anyOf" in node:
             node = node["anyOf"][0]

@@ -101,7 +101,7 @@ def _real_time_error(what: str, why: str) -> UsageError:
 
 
 def _why_not(program: Path, depth: int = 0) -> str:
-    """Why libfaketime has no effect on a program; empty if it has."""
+    """Why libfaketime has no effect on a program; empty if it has one."""
     if program.stat().st_mode & 0o6000 or "security.capability" in os.listxattr(program):
         return (
             "it has more rights than you, so that the loader ignores libfaketime, and it uses the "

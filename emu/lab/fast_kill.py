@@ -6,6 +6,7 @@ same time wait together. So this module duplicates the sockets, kills the proces
 duplicate in a thread of its own.
 
 This only saves time: without it the kernel frees everything when the lab's first process ends.
+supervisor.py decides when a lab ends.
 """
 
 from __future__ import annotations

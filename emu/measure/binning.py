@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 
 def bin_edges(start_ns: int, end_ns: int, bins: int) -> Floats:
-    """(bins + 1,): equal bins over the window; `end_ns` must be after `start_ns`."""
+    """The bins + 1 edges of equal bins over the window; `end_ns` must be after `start_ns`."""
     return np.linspace(start_ns, end_ns, bins + 1)
 
 

@@ -49,7 +49,7 @@ class SharedCounters:
     """A table of counters, for its one writer or for a reader."""
 
     def __init__(self, file: int, layout: Layout) -> None:
-        """`file` is open; `close` closes it."""
+        """`file` is an open file; `close` closes it."""
         self.file = file
         self.layout = layout
         self._memory = mmap.mmap(file, layout.size_bytes)

@@ -181,7 +181,7 @@ class QP:
     # ---- work ------------------------------------------------------------------
 
     def post_send(self, wr: SendWR) -> None:
-        """Raises LocalProtocolError, and has posted nothing, when that may not be."""
+        """Raises LocalProtocolError, and has posted nothing, when that is not allowed."""
         clock = self._context.clock
         request, _bytes = _request(wr, repr(self))  # these live until they are copied
         if wr.ah is not None:
@@ -199,7 +199,7 @@ class QP:
         return self._levels[address]
 
     def post_recv(self, wr: RecvWR) -> None:
-        """Raises LocalProtocolError, and has posted nothing, when that may not be."""
+        """Raises LocalProtocolError, and has posted nothing, when that is not allowed."""
         clock, sge = self._context.clock, wr.sge
         refuse_numbers(repr(self), wr.numbers())
         with clock.frozen():

@@ -21,7 +21,7 @@ class SRQ:
         self.core = pd.context.keep(made, lib.verbs_srq_free)
 
     def post_recv(self, wr: RecvWR) -> None:
-        """Raises LocalProtocolError, and has posted nothing, when that may not be."""
+        """Raises LocalProtocolError, and has posted nothing, when that is not allowed."""
         clock, sge = self.pd.context.clock, wr.sge
         subject = f"{self.pd.context.name}'s shared queue"
         refuse_numbers(subject, wr.numbers())

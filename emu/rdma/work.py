@@ -69,7 +69,7 @@ class SendWR:
     remote_qkey: int = 0
 
     def numbers(self) -> dict[str, int]:
-        """All its numbers by name."""
+        """All numbers of the request, by name."""
         return {
             **_numbers(self.sge, self.wr_id),
             "remote_addr": self.remote_addr,
@@ -98,7 +98,7 @@ class RecvWR:
     wr_id: int = 0
 
     def numbers(self) -> dict[str, int]:
-        """All its numbers by name."""
+        """All numbers of the request, by name."""
         return _numbers(self.sge, self.wr_id)
 
 

@@ -1,7 +1,7 @@
 """The virtual clock: a whole fabric in this process, as fast as the processor runs.
 
 It needs no namespaces, no sockets and no root, and never waits. The core is the same as in a
-live lab, and the same seed gives the same run.
+lab, and the same seed gives the same run.
 """
 
 from __future__ import annotations

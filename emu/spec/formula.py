@@ -59,7 +59,7 @@ def _in_bounds(kind: str, bounds: Any, flows: Mapping[str, int]) -> Any:
 
 
 def _number_or_rate(kind: str, value: object, n: int) -> object:
-    """The value of a formula; any other value as it is."""
+    """Works out a formula, and returns any other value unchanged."""
     formula = _LOOKS_LIKE_ONE.fullmatch(value) if isinstance(value, str) else None
     number = worked_out(formula[1], n) if formula else None
     if formula is None or number is None:

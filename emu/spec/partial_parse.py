@@ -1,7 +1,7 @@
 """Parses the valid part of a spec, so that one mistake does not hide the next.
 
 The keys that pydantic refuses are left out and the rest is parsed again, until it is a Spec. The
-smallest topology replaces one that is invalid. The result only serves to find contradictions in
+smallest topology replaces one that is invalid. The result serves only to find contradictions in
 the valid part.
 """
 

@@ -83,7 +83,7 @@ def _comment(key: Key, indent: str) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent: str) -> Iterator[str]:
-    """The text as lines of comment."""
+    """The text as comment lines."""
     room = _WIDTH - len(indent)
     for line in textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False):
         yield f"{indent}# {line}"

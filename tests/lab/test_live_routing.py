@@ -1,4 +1,4 @@
-"""Routes of a live lab: Open vSwitch follows the shim's choice and avoids links that go down."""
+"""Routes of a lab: Open vSwitch follows the shim's choice and avoids links that go down."""
 
 from __future__ import annotations
 

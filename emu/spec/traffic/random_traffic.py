@@ -38,7 +38,7 @@ class HotSpot(JobEntry, MessageEntry):
 
     @property
     def flow_count(self) -> int:
-        """An upper bound: a host may not send to each of the others."""
+        """An upper bound: a host may leave some of the others out."""
         return len(self.senders) * (len(self.among) - 1)
 
     @property
@@ -91,7 +91,7 @@ class Background(JobEntry):
 
     @property
     def flow_count(self) -> int:
-        """An upper bound: a host may not send to each of the others, or not so much."""
+        """An upper bound: a host may leave some of the others out, or send less."""
         return len(self.among) * min((len(self.among) - 1) * self.connections, self.count)
 
     @property
