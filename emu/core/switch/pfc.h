@@ -1,4 +1,4 @@
-/* PFC at a switch port: when it pauses its neighbour, priority by priority (IEEE 802.1Qbb).
+/* PFC at a switch port: when it pauses the far end, priority by priority (IEEE 802.1Qbb).
  *
  *     XOFF   while headroom is in use: the packets of the priority have reached xoff (buffer.h)
  *     XON    once the headroom is empty and the port holds at most xon bytes of the pool
@@ -21,7 +21,7 @@ static inline bool priority_group_wants_xon(const struct priority_group *group,
                                                               threshold_now(&pfc->xoff, buffer));
 }
 
-/* Pauses or resumes the neighbour if necessary. The packets that the port holds for the priority
+/* Pauses or resumes the far end if necessary. The packets that the port holds for the priority
  * have changed. */
 void pfc_update(struct fabric_switch *sw, struct switch_port *in, uint8_t priority,
                 picoseconds now);

@@ -6,8 +6,8 @@
 #include "sim/arena.h"
 #include "switch/switch_state.h"
 
-/* Set-up only. False when there is no memory, or no such discipline or parameter, or a parameter
- * has too many values. `count` is at most PORT_DISCIPLINES. */
+/* Set-up only. False when there is no memory, or no such discipline or parameter, or when a
+ * parameter has too many values or one that does not fit. `count` is at most PORT_DISCIPLINES. */
 bool disciplines_init(struct switch_port *out, struct arena *arena,
                       const struct queue_discipline_config *configs, uint32_t count);
 
