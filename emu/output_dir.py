@@ -65,7 +65,7 @@ def check_links(folder: Path) -> None:
 
 
 def is_written_as_it_is(path: Path) -> bool:
-    """Whether there is something at the path that stays. Raises EmuError."""
+    """Whether what is at the path is written to and stays, as a FIFO does. Raises EmuError."""
     try:
         with _walk(path.parent) as folder:
             output = _output_at(folder, path.name, path)

@@ -44,8 +44,8 @@ def check(
     different = known[name] ^ set(given) if complete else set(given) - known[name]
     if different:
         raise FabricError(
-            f"{what} {name}: {', '.join(sorted(different))} is a parameter in the spec or in the "
-            f"core, but not in both; compare its model in emu/spec with the table in {file}"
+            f"{what} {name}: only one of spec and core has {', '.join(sorted(different))}; compare "
+            f"its model in emu/spec with the table in {file}"
         )
 
 

@@ -210,7 +210,7 @@ class Paths:
         return max(ends_ps, default=0) // PS_PER_NS
 
     def _crossings(self, path: _Path, batch: Batch) -> tuple[_Crossing, ...]:
-        """Of one message, from its start on."""
+        """One message as each link of its path sees it, timed from its start."""
         overhead, mtu_bytes = self._fabric.overhead, self._fabric.mtu_bytes[batch.src]
         packets = packets_of(batch.size_bytes, mtu_bytes, batch.verb, overhead)
         return _crossings(path, packets, overhead.header)

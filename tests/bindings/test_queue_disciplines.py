@@ -27,7 +27,10 @@ def test_specs_use_all_disciplines_and_their_parameters() -> None:
     ("unknown", "message"),
     [
         (Discipline("shorten", (0,), {}), "the core has no queue discipline shorten"),
-        (Discipline("packet-limit", (0,), {"packet": 1}), "packet-limit: packet, packets is a"),
+        (
+            Discipline("packet-limit", (0,), {"packet": 1}),
+            "only one of spec and core has packet, packets",
+        ),
     ],
 )
 def test_names_that_differ_are_errors(unknown: Discipline, message: str) -> None:

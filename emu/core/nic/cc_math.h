@@ -9,7 +9,7 @@ static inline double clamp(double value, double low, double high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* What is left of a count. */
+/* `count` less `taken`; 0 when more is taken than there is. */
 static inline uint32_t less(uint32_t count, uint32_t taken)
 {
     return count > taken ? count - taken : 0;

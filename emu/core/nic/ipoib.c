@@ -38,7 +38,7 @@ struct neighbour {
 
 struct sending {
     struct message message;
-    struct message_record record; /* pending: the slot is in use */
+    struct message_record record; /* its `pending`: whether the slot is in use */
 };
 
 /* The slots of each ring are used in order, and complete in order. */

@@ -108,7 +108,7 @@ struct resource {
     uint64_t va;          /* READ */
     uint32_t length, rkey;
     uint8_t *bytes;
-    struct run stream, repair; /* what is being sent, and what goes before that */
+    struct run stream, repair; /* what is being sent, and what is sent before it */
 };
 
 struct response_queue {

@@ -22,8 +22,8 @@ struct rx_throttle {
     struct frame_list held;
     uint32_t held_bytes[CLASSES];
     struct timer next;
-    uint64_t packets;           /* so far, */
-    uint64_t *waited, *dropped; /* and where it counts what became of them */
+    uint64_t packets;           /* that have arrived so far */
+    uint64_t *waited, *dropped; /* the counters of those that waited, and of those dropped */
 };
 
 /* Set-up only. The port must have its handler. */
