@@ -52,8 +52,9 @@ class RouteWatch:
     def _watch(self) -> None:
         while True:
             for key, _ in self._events.select():
-                with suppress(OSError):  # the socket lost events, or the host's namespace ends
+                with suppress(OSError):  # the socket lost events: all the more it must look
                     key.fileobj.recv(_EVENT_BYTES)  # type: ignore[union-attr]
+                with suppress(OSError):  # the host's namespace ends with the lab
                     self._look(key.data)
 
     def _look(self, host: str) -> None:

@@ -98,7 +98,8 @@ class Fecn(Model, QueueDiscipline):
     )
 
     def discipline(self, spec: Spec, port: Port) -> Discipline | None:
-        if spec.fabric_kind.framing is not Framing.INFINIBAND:
+        kind = spec.fabric_kind
+        if kind.framing is not Framing.INFINIBAND or not kind.uses_credits:
             return None
         topology, credits = spec.topology.build(), spec.switch(port.node).credits
         to_host = topology.peer[port].node in topology.host

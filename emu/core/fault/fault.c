@@ -1,8 +1,6 @@
 /* The registry of kinds, and a fault's life: it is added, injected, and cleared. */
 #include "fault/fault.h"
 
-#include <string.h>
-
 REGISTRY(struct fault_ops, fault_kinds);
 
 const char *fault_kind(uint32_t index)

@@ -1,8 +1,6 @@
 /* The registry of loss recoveries, and look-up by name. Each scheme is in recovery_NAME.c. */
 #include "nic/recovery.h"
 
-#include <string.h>
-
 REGISTRY(struct recovery, recoveries);
 
 const char *recovery_name(uint32_t index)

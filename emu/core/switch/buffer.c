@@ -3,15 +3,15 @@
 #include <assert.h>
 
 static bool fits_shared(const struct buffer *buffer, const struct priority_group *group,
-                        const struct pfc *pfc, uint32_t bytes)
+                        const struct pfc_config *pfc, uint32_t bytes)
 {
     if (buffer->shared_used + bytes > buffer->shared_size)
         return false;
     return !pfc || group->shared + bytes <= threshold_now(&pfc->xoff, buffer);
 }
 
-bool buffer_charge(struct buffer *buffer, struct priority_group *group, const struct pfc *pfc,
-                   uint32_t bytes)
+bool buffer_charge(struct buffer *buffer, struct priority_group *group,
+                   const struct pfc_config *pfc, uint32_t bytes)
 {
     if (group->reserved + bytes <= buffer->reserved_bytes) {
         group->reserved += bytes;

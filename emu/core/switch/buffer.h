@@ -40,8 +40,8 @@ static inline uint32_t priority_group_held(const struct priority_group *group)
 
 /* Charges `bytes`. False when there is no room; then nothing is charged. `pfc` is NULL for a lossy
  * class. */
-bool buffer_charge(struct buffer *buffer, struct priority_group *group, const struct pfc *pfc,
-                   uint32_t bytes);
+bool buffer_charge(struct buffer *buffer, struct priority_group *group,
+                   const struct pfc_config *pfc, uint32_t bytes);
 
 /* Releases the memory of a packet: headroom first, reserved memory last. */
 void buffer_release(struct buffer *buffer, struct priority_group *group, uint32_t bytes);

@@ -45,16 +45,17 @@ static inline enum queue_verdict apply_disciplines(struct switch_port *out, uint
 /* False when the frame must be dropped; the reason has been counted. */
 static bool is_taken(struct switch_port *out, struct frame *frame)
 {
-    enum queue_verdict verdict;
-    do {
+    for (int moves = 0;; moves++) {
+        assert(moves < CLASSES); /* disciplines send the frame in a circle */
         uint64_t *reason = closed_by(out, frame);
         if (reason) {
             ++*reason;
             return false;
         }
-        verdict = apply_disciplines(out, out->queue_of[frame->tc], frame);
-    } while (verdict == QUEUE_MOVES);
-    return verdict == QUEUE_TAKES;
+        enum queue_verdict verdict = apply_disciplines(out, out->queue_of[frame->tc], frame);
+        if (verdict != QUEUE_MOVES)
+            return verdict == QUEUE_TAKES;
+    }
 }
 
 void egress_push(struct fabric_switch *sw, struct frame *frame, picoseconds now)

@@ -7,7 +7,7 @@ static bool charge_buffer(struct fabric_switch *sw, struct switch_port *in,
 {
     uint8_t tc = frame->tc;
     struct priority_group *ingress = &in->priority_group[tc];
-    const struct pfc *pfc = lossless ? &in->pfc : NULL;
+    const struct pfc_config *pfc = lossless ? &in->pfc : NULL;
     bool fits = buffer_charge(&sw->buffer, ingress, pfc, frame->length);
     if (lossless)
         pfc_update(sw, in, tc, now);

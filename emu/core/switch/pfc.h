@@ -15,7 +15,8 @@ static inline bool priority_group_wants_xoff(const struct priority_group *group)
 }
 
 static inline bool priority_group_wants_xon(const struct priority_group *group,
-                                            const struct pfc *pfc, const struct buffer *buffer)
+                                            const struct pfc_config *pfc,
+                                            const struct buffer *buffer)
 {
     return group->headroom == 0 && (group->shared == 0 || group->shared + pfc->xon_below_xoff <=
                                                               threshold_now(&pfc->xoff, buffer));

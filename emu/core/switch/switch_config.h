@@ -23,7 +23,7 @@ struct threshold {
 };
 
 /* The PFC settings of one port (buffer.h). */
-struct pfc {
+struct pfc_config {
     uint8_t priorities; /* one bit for each lossless priority; 0: PFC is off */
     struct threshold xoff;
     uint32_t xon_below_xoff; /* bytes */
@@ -88,7 +88,7 @@ struct switch_port_config {
     uint8_t far_mac[6];     /* the destination of packets that a router sends by the port */
     struct qos_map qos_map; /* of frames that arrive */
     uint8_t queue_of[16];   /* of frames that leave, by priority or VL */
-    struct pfc pfc;
+    struct pfc_config pfc;
     const struct queue_discipline_config *disciplines;
     uint32_t discipline_count;
     struct pkey_filter pkeys;

@@ -40,7 +40,7 @@ struct switch_port {
     ON_A_LINE uint8_t queue_of[CLASSES]; /* by priority or VL */
     uint8_t disciplines_of[CLASSES];     /* by queue: one bit for each element of `discipline` */
     uint32_t *depth; /* for an external marker: the depth that a frame will find in each queue */
-    struct pfc pfc;
+    struct pfc_config pfc;
     uint16_t waiting;   /* one bit for each queue with a frame */
     uint8_t only_lossy; /* the disciplines that leave lossless frames alone */
     uint8_t dropping;   /* one bit for each priority whose packets the watchdog drops */

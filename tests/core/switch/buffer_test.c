@@ -9,7 +9,7 @@
 
 enum { POOL = 10000, RESERVED = 1000, XOFF = 3000, HEADROOM = 2000 };
 
-static const struct pfc lossless = {
+static const struct pfc_config lossless = {
     .xoff = {.bytes = XOFF}, .xon_below_xoff = 1000, .headroom_bytes = HEADROOM};
 static const struct buffer empty = {.shared_size = POOL, .reserved_bytes = RESERVED},
                            without_reserve = {.shared_size = POOL};
@@ -136,7 +136,7 @@ TEST(xon_is_wanted_from_xon_bytes_down_without_headroom)
 TEST(group_without_pool_memory_wants_xon_at_any_threshold)
 {
     const struct buffer full = {.shared_size = POOL, .shared_used = POOL};
-    const struct pfc dynamic = {.xoff = {.alpha_1024 = 128}, .xon_below_xoff = 1000};
+    const struct pfc_config dynamic = {.xoff = {.alpha_1024 = 128}, .xon_below_xoff = 1000};
     struct priority_group group = {.shared = 1};
     EXPECT(!priority_group_wants_xon(&group, &dynamic, &full));
     group.shared = 0;
@@ -149,7 +149,7 @@ TEST(pool_use_is_the_sum_over_all_groups)
     enum { GROUPS = 4, PACKETS = 16, STEPS = 20000 };
     struct rng rng = {.state = 1};
     struct buffer buffer = empty;
-    const struct pfc dynamic = {.xoff = {.alpha_1024 = 512}, .headroom_bytes = HEADROOM};
+    const struct pfc_config dynamic = {.xoff = {.alpha_1024 = 512}, .headroom_bytes = HEADROOM};
     struct priority_group groups[GROUPS] = {0};
     uint32_t packets[GROUPS][PACKETS] = {0}, refused = 0;
     for (int step = 0; step < STEPS; step++) {
