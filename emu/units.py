@@ -122,7 +122,11 @@ def write_rate(bps: int) -> str:
 
 def write_size(size: int) -> str:
     """As `parse_size` reads it: 96_000 -> "96KB", 65_536 -> "64KiB"."""
-    return _write(size, {"B": 1, "KB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20})
+    return (
+        "0B"
+        if size == 0
+        else _write(size, {"B": 1, "KB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20})
+    )
 
 
 def write_time(ps: int) -> str:

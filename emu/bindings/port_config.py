@@ -5,7 +5,7 @@ Framing and flow control are two choices of the kind of fabric, each with its ow
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from emu._core import ffi, lib
@@ -108,7 +108,12 @@ def _qos_map(classes: Classes) -> Any:
 
 def lossless_priorities(pfc: Pfc) -> int:
     """The lossless priorities, one bit each."""
-    return sum(1 << priority for priority in pfc.priorities)
+    return mask(pfc.priorities)
+
+
+def mask(numbers: Iterable[int]) -> int:
+    """One bit for each number, however often it is given."""
+    return sum(1 << number for number in set(numbers))
 
 
 def mac_of(port: Port) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 
 from emu._core import ffi, lib
 from emu.bindings.parameters import CoreParameters, check, text
+from emu.bindings.port_config import mask
 from emu.bindings.registry import with_parameters
 from emu.errors import FabricError
 from emu.spec.queue_discipline import Discipline
@@ -44,7 +45,7 @@ class CoreDisciplines:
                 core_disciplines(),
             )
             slot.name = text(discipline.name)
-            slot.queues = sum(1 << queue for queue in discipline.queues)
+            slot.queues = mask(discipline.queues)
             slot.seed = seed
             slot.parameters = parameters.array
             slot.parameter_count = len(discipline.parameters)

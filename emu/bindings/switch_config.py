@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from emu._core import ffi, lib
-from emu.bindings.port_config import QosMaps, lossless_priorities, mac_of, set_port
+from emu.bindings.port_config import QosMaps, lossless_priorities, mac_of, mask, set_port
 from emu.bindings.queue_disciplines import CoreDisciplines
 from emu.fabric_kind import Forwarding, Framing
 from emu.spec.classes import PRIORITIES
@@ -99,8 +99,7 @@ class SwitchConfig:
         if not kind.uses_credits:
             self._set_shared_buffer(switch, settings)
         if kind.forwarding is Forwarding.LID:
-            balanced = (sl for sl in range(SLS) if routing.balances(sl))
-            config.balanced_sls = sum(1 << sl for sl in balanced)
+            config.balanced_sls = mask(sl for sl in range(SLS) if routing.balances(sl))
 
     def _set_shared_buffer(self, switch: Switch, settings: SwitchSpec) -> None:
         """Sets the packet memory of ports without buffers of their own, and the PFC watchdog."""
@@ -134,7 +133,7 @@ class SwitchConfig:
 
 
 def _set_arbiter(config: Any, scheduling: Scheduling) -> None:
-    config.strict = sum(1 << queue for queue in scheduling.strict)
+    config.strict = mask(scheduling.strict)
     quanta = [scheduling.quantum(queue, FRAME_BYTES) for queue in range(PRIORITIES)]
     config.quantum[0:PRIORITIES] = quanta
 

@@ -60,6 +60,7 @@ _WORDS: dict[str, Callable[[ErrorDetails], str]] = {
     "string_type": _is_not("text (in quotes if it looks like a number)"),
     "string_unicode": _is_not("text"),
     "int_type": _is_not("a whole number"),
+    "int_parsing": _is_not("a whole number"),
     "float_type": _is_not("a number"),
     "bool_type": _is_not("true or false"),
     "bool_parsing": _is_not("true or false"),

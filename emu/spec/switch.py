@@ -432,7 +432,8 @@ class SwitchSpec(PortSpec):
         gt=0,
         le=256,
         strict=True,
-        description="A lossy queue may grow to alpha times the free shared buffer.",
+        description="A lossy queue may grow to alpha times the free shared buffer, and by the "
+        "reserved bytes of a port and priority.",
         json_schema_extra=note(
             unit="times the free shared buffer",
             why="a queue may take half of the buffer while no other queue is busy; SONiC's "
@@ -444,8 +445,8 @@ class SwitchSpec(PortSpec):
         default=None,
         alias="queue_limit",
         gt=0,
-        description="The most bytes of a lossy queue, whatever alpha is; no such limit unless "
-        "given.",
+        description="The most bytes of a lossy queue, in place of the limit by alpha; no such "
+        "limit unless given.",
     )
     credits: Credits = Field(
         default=Credits(),

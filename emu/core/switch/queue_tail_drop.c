@@ -1,14 +1,23 @@
-/* Tail drop: drops a frame of a lossy class that would lift its queue above the threshold
- * (buffer.h). Frames of a lossless class are always accepted, since flow control limits them. */
+/* Tail drop: drops a frame of a lossy class that would lift its queue above the limit: a number of
+ * bytes, or the threshold on the shared pool (buffer.h) and what is reserved for a port and class,
+ * which packets occupy first. Frames of a lossless class are always accepted, since flow control
+ * limits them. */
 #include "switch/queue_discipline.h"
 #include "switch/switch_state.h"
+
+static uint64_t limit_now(const struct threshold *threshold, const struct buffer *buffer)
+{
+    if (threshold->bytes)
+        return threshold->bytes;
+    return threshold_now(threshold, buffer) + buffer->reserved_bytes;
+}
 
 static enum queue_verdict join(void *state, struct switch_port *out, uint8_t queue,
                                struct frame *frame)
 {
     const struct threshold *threshold = state;
     const struct buffer *buffer = &switch_of(&out->port)->buffer;
-    if (out->queue[queue].bytes + frame->length <= threshold_now(threshold, buffer))
+    if (out->queue[queue].bytes + frame->length <= limit_now(threshold, buffer))
         return QUEUE_TAKES;
     out->counters.tx_queue_discard[frame->tc]++;
     return QUEUE_DROPS;

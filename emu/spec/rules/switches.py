@@ -310,6 +310,22 @@ def buffers_hold_a_packet(spec: Spec) -> Iterator[Diagnostic]:
                 )
 
 
+def lossy_queues_hold_a_packet(spec: Spec) -> Iterator[Diagnostic]:
+    """With alpha a lossy queue of an idle switch may hold that share of the pool, and what is
+    reserved."""
+    packet = spec.largest_mtu + HEADERS
+    for name, switch in _ethernet_switches(spec):
+        share = spec.shared_pool(name) * round(switch.alpha * 1024) // 1024
+        if switch.queue_limit_bytes is None and 0 <= share + switch.reserved_bytes < packet:
+            yield Diagnostic(
+                for_switch(spec, name, "alpha"),
+                f"a lossy queue may hold {write_size(share + switch.reserved_bytes)} even while "
+                f"nothing else is queued, which is less than one packet of mtu {spec.largest_mtu} "
+                "and its headers; raise alpha, or lower hosts.nic.mtu",
+                about=(for_switch(spec, name, "buffer"), ("hosts",)),
+            )
+
+
 def strict_priorities_have_no_weight(spec: Spec) -> Iterator[Diagnostic]:
     for name, switch in _switches(spec):
         scheduling = switch.scheduling
@@ -357,6 +373,7 @@ RULES = (
     weights_are_of_queues_that_are_used,
     queue_limits_can_be_reached,
     buffers_hold_a_packet,
+    lossy_queues_hold_a_packet,
     strict_priorities_have_no_weight,
     watchdogs_have_pfc_to_watch,
     watchdogs_have_time_for_what_they_watch,
