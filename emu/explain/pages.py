@@ -37,9 +37,10 @@ def _spec() -> Iterator[str]:
     yield from head(
         "Keys of a spec file",
         "Every key of a `*.emu.yml`, as in `emu explain KEY`. NAME stands for a name or a "
-        "number that you choose. `switches` and `hosts` have the same keys for one role, switch, "
-        "port or host: `switches.roles.NAME`, `switches.nodes.NAME`, `switches.ports.NAME` and "
-        "`hosts.nodes.NAME`.",
+        "number that you choose. `switches` and `hosts` have the same keys for one role, switch "
+        "or host: `switches.roles.NAME`, `switches.nodes.NAME` and `hosts.nodes.NAME`. A port "
+        "(`switches.ports.NAME`) may have its own `classes`, `pfc`, `ecn`, `fecn` and "
+        "`pause_response`.",
     )
     sections: dict[int, list[Key]] = {}
     for key in (keys.root(), *keys.all_keys()):

@@ -44,13 +44,13 @@ class PauseStorm(OnHost):
         """A switch obeys pause frames only of the priorities that have PFC."""
         topology = spec.topology.build()
         for port in self.ports(spec, topology)[:1]:
-            leaf = topology.peer[port].node
-            pfc = spec.switch(leaf).pfc
+            at_switch = topology.peer[port]
+            pfc = spec.port(at_switch).pfc
             if pfc is None or self.priority not in pfc.priorities:
                 yield Diagnostic(
                     (*at, self.key, "priority"),
-                    f"{leaf} does not obey pause frames of priority {self.priority}; name it in "
-                    "switches.pfc.priorities",
+                    f"{topology.port_name[at_switch]} does not obey pause frames of priority "
+                    f"{self.priority}; name it in switches.pfc.priorities",
                     about=(("switches",), ("topology",)),
                     idle_if_inherited=True,
                 )
