@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emu.spec.diagnostic import Diagnostic
-from emu.spec.rules.provenance import for_switch
+from emu.spec.rules.provenance import for_port
 from emu.spec.scenario import Spec
+from emu.spec.switch import Ecn, SwitchSpec
+from topologies.graph import Port
 
 
 def the_plane_can_forward_the_fabric(spec: Spec) -> Iterator[Diagnostic]:
@@ -29,11 +31,10 @@ def the_kernel_has_ports_to_mark_on(spec: Spec) -> Iterator[Diagnostic]:
         why, remedy = "plane: shim does not use", "plane: ovs"
     else:
         return
-    for name in spec.topology.build().switch:
-        ecn = spec.switch(name).ecn
-        if ecn is not None and ecn.marker in _WHO:
+    for port, ecn in _marking_ports(spec):
+        if ecn.marker in _WHO:
             yield Diagnostic(
-                for_switch(spec, name, "ecn", "marker"),
+                for_port(spec, port, "ecn", "marker"),
                 f"{_WHO[ecn.marker]} marks on Open vSwitch's ports, which {why}; use marker: auto, "
                 f"or {remedy}",
                 about=(("plane",), ("fabric",)),
@@ -42,39 +43,48 @@ def the_kernel_has_ports_to_mark_on(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def the_kernel_marks_what_joins_a_queue(spec: Spec) -> Iterator[Diagnostic]:
-    for name in spec.topology.build().switch:
-        ecn = spec.switch(name).ecn
-        if ecn is not None and ecn.marker in _WHO and ecn.at == "dequeue":
+    for port, ecn in _marking_ports(spec):
+        if ecn.marker in _WHO and ecn.at == "dequeue":
             yield Diagnostic(
-                for_switch(spec, name, "ecn", "at"),
+                for_port(spec, port, "ecn", "at"),
                 f"{_WHO[ecn.marker]} marks packets before they join a queue, and cannot know the "
                 "depth when they leave; use marker: shim, or at: enqueue",
-                about=(for_switch(spec, name, "ecn", "marker"),),
+                about=(for_port(spec, port, "ecn", "marker"),),
             )
 
 
 def red_has_one_queue_for_each_port(spec: Spec) -> Iterator[Diagnostic]:
-    for name in spec.topology.build().switch:
-        ecn = spec.switch(name).ecn
-        if ecn is not None and ecn.marker == "red" and ecn.queues:
+    for port, ecn in _marking_ports(spec):
+        if ecn.marker == "red" and ecn.queues:
             yield Diagnostic(
-                for_switch(spec, name, "ecn", "queues"),
+                for_port(spec, port, "ecn", "queues"),
                 "the kernel's RED is one queue for all priorities of a port, with one curve; use "
                 "marker: auto, or take the curves of single queues out",
-                about=(for_switch(spec, name, "ecn", "marker"),),
+                about=(for_port(spec, port, "ecn", "marker"),),
             )
 
 
 def red_marks_everywhere_or_nowhere(spec: Spec) -> Iterator[Diagnostic]:
-    ecns = {name: spec.switch(name).ecn for name in spec.topology.build().switch}
-    others = [name for name, ecn in ecns.items() if ecn is not None and ecn.marker != "red"]
-    if others and any(ecn is not None and ecn.marker == "red" for ecn in ecns.values()):
+    marking = list(_marking_ports(spec))
+    others = [port for port, ecn in marking if ecn.marker != "red"]
+    if others and len(others) < len(marking):
         yield Diagnostic(
-            for_switch(spec, others[0], "ecn", "marker"),
-            "other switches have marker: red, which puts their queues into the kernel; set it for "
-            "all switches, or for none",
+            for_port(spec, others[0], "ecn", "marker"),
+            "other ports have marker: red, which puts their queues into the kernel; set it for all "
+            "ports, or for none",
             about=(("switches",),),
         )
+
+
+def _marking_ports(spec: Spec) -> Iterator[tuple[Port, Ecn]]:
+    """The switch ports with ECN. Of a switch's ports with the same settings, only the first."""
+    topology = spec.topology.build()
+    for switch in topology.switch:
+        distinct: dict[int, tuple[Port, SwitchSpec]] = {}
+        for port in topology.ports[switch]:
+            own = spec.given_port(port)
+            distinct.setdefault(id(own), (port, own))
+        yield from ((port, own.ecn) for port, own in distinct.values() if own.ecn is not None)
 
 
 RULES = (
