@@ -47,8 +47,8 @@ def test_a_fault_is_read_as_in_a_spec() -> None:
         (
             "pause-storm: {host: h1, priority: 5}",
             [
-                "pause-storm.priority: left:h1 does not obey pause frames of priority 5; name it in "
-                "switches.pfc.priorities"
+                "pause-storm.priority: left:h1 does not obey pause frames of priority 5; name it "
+                "in switches.pfc.priorities"
             ],
         ),
     ],
