@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 from emu._core import ffi, lib
-from emu.bindings.parameters import check, text
+from emu.bindings.c_values import text
+from emu.bindings.parameters import check
 from emu.bindings.registry import names, with_parameters
 from emu.spec.congestion_control import Control
 from emu.spec.host import Nic

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from emu._core import ffi, lib
 from emu.bindings.faults import AddedFault, Places, add_faults
-from emu.bindings.port_config import QosMaps, cable_end_config
+from emu.bindings.port_config import FRAME_BYTES, QosMaps, cable_end_config
 from emu.bindings.routing import IpRoutes, LidRoutes
 from emu.bindings.scale_up import ScaleUpFabric, ports_of
 from emu.bindings.snapshot import PortView
-from emu.bindings.switch_config import FRAME_BYTES, SwitchConfig
+from emu.bindings.switch_config import SwitchConfig
 from emu.errors import FabricError, UsageError
 from emu.fabric_kind import Framing
 from emu.measure.counter_table import PORT

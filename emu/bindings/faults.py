@@ -11,7 +11,8 @@ from functools import cache
 from typing import Any
 
 from emu._core import ffi, lib
-from emu.bindings.parameters import CoreParameters, check, text
+from emu.bindings.c_values import text
+from emu.bindings.parameters import CoreParameters, check
 from emu.bindings.registry import with_parameters
 from emu.errors import FabricError
 from emu.measure.recording import FaultRecord

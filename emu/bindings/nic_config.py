@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from emu._core import ffi, lib
+from emu.bindings.c_values import mac_of
 from emu.bindings.congestion_control import set_congestion_control
 from emu.bindings.fabric import Fabric
-from emu.bindings.port_config import mac_of, set_port
+from emu.bindings.port_config import set_port
 from emu.bindings.settings import copy_settings
 from emu.errors import FabricError
 from emu.spec.host import Nic

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
-from typing import Any
 
 from emu._core import ffi
+from emu.bindings.c_values import text
 from emu.errors import FabricError
 from emu.spec.parameters import Parameters
 
@@ -47,9 +46,3 @@ def check(
             f"{what} {name}: only one of spec and core has {', '.join(sorted(different))}; compare "
             f"its model in emu/spec with the table in {file}"
         )
-
-
-@cache
-def text(word: str) -> Any:
-    """A C string, which lives as long as this module."""
-    return ffi.new("char[]", word.encode())

@@ -5,17 +5,19 @@ Framing and flow control are two choices of the kind of fabric, each with its ow
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 from emu._core import ffi, lib
+from emu.bindings.c_values import mac_of, mask
 from emu.fabric_kind import FabricKind, Framing
 from emu.spec.classes import DSCPS, PRIORITIES, Classes
 from emu.spec.lanes import credits_of, lanes_of_link
 from emu.spec.scenario import Spec
 from emu.spec.subnet import VlArbitration
-from emu.spec.switch import Pfc
 from topologies.graph import Port, Topology
+
+FRAME_BYTES = 4352
+"""The largest frame on a link: 4096 bytes of payload and every header."""
 
 FRAMINGS = {
     Framing.ETHERNET: lib.FRAMING_ETHERNET,
@@ -67,19 +69,14 @@ def _set_pauses(config: Any, spec: Spec, topology: Topology, port: Port) -> None
         config.flow_control = lib.FLOW_CONTROL_PAUSE
     else:
         config.flow_control = lib.FLOW_CONTROL_PFC
-        config.pause.priorities = lossless_priorities(settings.pfc)
+        config.pause.priorities = mask(settings.pfc.priorities)
 
 
 def _set_arbitration(tables: Any, arbitration: VlArbitration) -> None:
     for table, weights in ((tables.high, arbitration.high), (tables.low, arbitration.low)):
-        table.entries[0 : len(weights)] = _entries(weights)
+        table.entries[0 : len(weights)] = list(weights.items())  # pairs of VL and weight
         table.count = len(weights)
     tables.limit = arbitration.high_limit
-
-
-def _entries(weights: Mapping[int, int]) -> list[tuple[int, int]]:
-    """Pairs of VL and weight, in the order of the spec."""
-    return list(weights.items())
 
 
 class QosMaps:
@@ -104,17 +101,3 @@ def _qos_map(classes: Classes) -> Any:
             "of_pcp": [classes.priority_of_pcp(pcp) for pcp in range(PRIORITIES)],
         },
     )
-
-
-def lossless_priorities(pfc: Pfc) -> int:
-    """The lossless priorities, one bit each."""
-    return mask(pfc.priorities)
-
-
-def mask(numbers: Iterable[int]) -> int:
-    """One bit for each number, however often it is given."""
-    return sum(1 << number for number in set(numbers))
-
-
-def mac_of(port: Port) -> bytes:
-    return bytes.fromhex(port.mac.replace(":", ""))

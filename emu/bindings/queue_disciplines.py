@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any
 
 from emu._core import ffi, lib
-from emu.bindings.parameters import CoreParameters, check, text
-from emu.bindings.port_config import mask
+from emu.bindings.c_values import mask, text
+from emu.bindings.parameters import CoreParameters, check
 from emu.bindings.registry import with_parameters
 from emu.errors import FabricError
 from emu.spec.queue_discipline import Discipline

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from emu._core import ffi, lib
-from emu.bindings.port_config import FRAMINGS
-from emu.bindings.switch_config import FORWARDINGS, FRAME_BYTES
+from emu.bindings.port_config import FRAME_BYTES, FRAMINGS
+from emu.bindings.switch_config import FORWARDINGS
 from emu.errors import FabricError
 from emu.fabric_kind import SCALE_UP
 from emu.spec.queue_discipline import QUEUES

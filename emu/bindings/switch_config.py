@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from emu._core import ffi, lib
-from emu.bindings.port_config import QosMaps, lossless_priorities, mac_of, mask, set_port
+from emu.bindings.c_values import mac_of, mask
+from emu.bindings.port_config import FRAME_BYTES, QosMaps, set_port
 from emu.bindings.queue_disciplines import CoreDisciplines
 from emu.fabric_kind import Forwarding, Framing
 from emu.spec.classes import PRIORITIES
@@ -20,8 +21,6 @@ from emu.spec.switch import Scheduling, SwitchSpec, Watchdog
 from topologies.graph import Port, Switch, Topology
 from topologies.seeds import draw_seed, ecmp_seed
 
-FRAME_BYTES = 4352
-"""The largest frame that a fabric carries: 4096 bytes of payload and every header."""
 HOQ_UNIT_PS = 4_096_000
 """HOQLife is this times a power of two."""
 HOQ_LONGEST = 19
@@ -98,7 +97,7 @@ class SwitchConfig:
             _set_lane_arbiter(config.arbiter)
         if not kind.uses_credits:
             self._set_shared_buffer(switch, settings)
-        if kind.forwarding is Forwarding.LID:
+        if kind.has_subnet_manager:
             config.balanced_sls = mask(sl for sl in range(SLS) if routing.balances(sl))
 
     def _set_shared_buffer(self, switch: Switch, settings: SwitchSpec) -> None:
@@ -124,7 +123,7 @@ class SwitchConfig:
             _set_lifetime(config.hoq, spec.subnet, to_host=peer.node in topology.host)
         elif settings.pfc:
             pfc, xoff = settings.pfc, settings.pfc.xoff
-            config.pfc.priorities = lossless_priorities(pfc)
+            config.pfc.priorities = mask(pfc.priorities)
             config.pfc.xoff = (xoff.size_bytes, xoff.alpha_1024)
             config.pfc.xon_below_xoff = pfc.xon_below_xoff
             config.pfc.headroom_bytes = headroom_of(spec, port)

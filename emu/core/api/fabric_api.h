@@ -28,8 +28,8 @@ struct fabric *fabric_new(uint64_t seed, uint32_t ports, uint32_t small_frames,
 void fabric_free(struct fabric *fabric);
 
 /* Adds a switch. `ports` has the settings of config->ports ports, which are numbered from 1 and
- * have the indices from first_index on. NULL also when no queue discipline has a name or a
- * parameter that `ports` gives. */
+ * have the indices from first_index on. NULL also when `ports` has a queue discipline or
+ * a parameter that does not exist. */
 struct fabric_switch *fabric_add_switch(struct fabric *fabric, uint32_t first_index,
                                         const struct switch_config *config,
                                         const struct switch_port_config *ports);

@@ -4,6 +4,7 @@
  * old and one half new for a moment.
  *
  * The fault sees packets that the port sends. Hits are those among them that were marked. */
+#include <assert.h>
 #include <string.h>
 
 #include "fault/fault.h"
@@ -22,11 +23,11 @@ static struct wrong_ecn *ecn_of(struct fault *fault)
     return container_of(fault, struct wrong_ecn, fault);
 }
 
-/* NULL: the kernel's RED marks, which reads no curves of ours. */
 static struct wred *curves_of(const struct fault *fault)
 {
     struct switch_port *out = switch_port_of(fault->port);
     struct queue_wred *own = discipline_state(out, QUEUE_WRED);
+    assert(own || out->external_wred); /* specs with the kernel's RED are refused */
     return own ? own->curve : out->external_wred;
 }
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from emu.bindings.fabric import FrameKind
-from emu.bindings.switch_config import FRAME_BYTES
+from emu.bindings.port_config import FRAME_BYTES
 from emu.measure.counters import ethernet_counters, infiniband_counters
 from emu.runtime.virtual import VirtualFabric
 from tests.support.random_specs import DROPS

@@ -13,7 +13,7 @@ enum { IP = 14, STORED = IP + 24 + 8 + 12, FLOWS = 64, PORTS = 3, LONGEST = 4154
 
 static const uint16_t all[PORTS] = {2, 3, 5}, without_3[] = {2, 5};
 
-/* What tells flows apart, and whether the IPv4 header has options. */
+/* The fields by which flows differ, and the options of the IPv4 header. */
 struct flow {
     uint8_t source, destination, options; /* options: 4-byte words */
     uint8_t protocol;                     /* 0: UDP */
