@@ -32,7 +32,7 @@ from typing import Any
 from emu.bench.in_lab import in_lab
 from emu.bench.native import compiled, loops
 from emu.bench.row import Row, Target, side_by_side
-from emu.bindings.af_packet_driver import packet_socket
+from emu.bindings.packet_socket import packet_socket
 from emu.lab.build import BuiltLab
 from emu.lab.ipc.codec import message
 from emu.lab.ipc.jobs import Job

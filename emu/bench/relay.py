@@ -29,7 +29,7 @@ from emu._core import lib
 from emu.bench.in_lab import in_lab
 from emu.bench.native import compiled, loops
 from emu.bench.row import Row, Target, side_by_side
-from emu.bindings.af_packet_driver import packet_socket
+from emu.bindings.packet_socket import packet_socket
 from emu.bindings.port_config import cable_end_config
 from emu.fabric_kind import ROCE
 from emu.lab.ipc.codec import message
@@ -95,7 +95,7 @@ def job(job: MeasureRelay, supervisor: Supervisor) -> JobResult:
         with entered(pid):  # without IPv6, the kernel sends no frames of its own
             write_sysctl("net.ipv6.conf.default.disable_ipv6", "1")
     carry_out([AddVeth("relay", name, "ends", _MTU) for name in ("in", "out")], pids)
-    carry_out([SetUp(namespace, name) for namespace in pids for name in ("in", "out")], pids)
+    carry_out([SetUp(namespace, name) for namespace in pids for name in ("lo", "in", "out")], pids)
     with entered(pids["ends"]):
         source = packet_socket("in")
     bare = loops(Path(job.library))

@@ -23,16 +23,6 @@ from emu.measure.observation import Histogram, Timing
 from emu.measure.timeline import LOSSES, Timeline
 from topologies.graph import Port
 
-_ETH_P_ALL = 0x0003
-_SOL_PACKET = 263  # linux/if_packet.h and asm-generic/socket.h, which Python does not have
-_PACKET_AUXDATA = 8
-_PACKET_QDISC_BYPASS = 20
-_PACKET_IGNORE_OUTGOING = 23
-_SO_SNDBUFFORCE = 32
-_SO_RCVBUFFORCE = 33
-_SO_TIMESTAMPNS = 35
-_SOCKET_BUFFER_BYTES = 1 << 27
-
 
 class Outcome(IntEnum):
     """Why `AfPacketDriver.run` returned."""
@@ -40,33 +30,6 @@ class Outcome(IntEnum):
     WOKEN = lib.DRIVER_WOKEN
     FINISHED = lib.DRIVER_FINISHED
     PAUSED = lib.DRIVER_PAUSED
-
-
-def packet_socket(interface: str | None = None) -> socket.socket:
-    """An AF_PACKET socket in the calling thread's network namespace.
-
-    It receives every frame that arrives at `interface`, or at any interface if that is None, and
-    no frame that it sends itself.
-    """
-    everything = 0 if interface else socket.htons(_ETH_P_ALL)
-    opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, everything)
-    opened.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
-    opened.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
-    opened.setsockopt(_SOL_PACKET, _PACKET_QDISC_BYPASS, 1)
-    opened.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-    _enlarge(opened, _SO_RCVBUFFORCE, socket.SO_RCVBUF)
-    _enlarge(opened, _SO_SNDBUFFORCE, socket.SO_SNDBUF)
-    if interface:
-        opened.bind((interface, _ETH_P_ALL))
-    return opened
-
-
-def _enlarge(opened: socket.socket, by_force: int, within_limits: int) -> None:
-    """Enlarges a buffer: as root beyond the machine's limit, otherwise up to the limit."""
-    try:
-        opened.setsockopt(socket.SOL_SOCKET, by_force, _SOCKET_BUFFER_BYTES)
-    except PermissionError:
-        opened.setsockopt(socket.SOL_SOCKET, within_limits, _SOCKET_BUFFER_BYTES)
 
 
 class AfPacketDriver:

@@ -12,9 +12,10 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from emu.bindings.af_packet_driver import AfPacketDriver, Outcome, packet_socket
+from emu.bindings.af_packet_driver import AfPacketDriver, Outcome
 from emu.bindings.fabric import Fabric, NodeSubset
 from emu.bindings.host_nics import HostNics
+from emu.bindings.packet_socket import packet_socket
 from emu.lab import ib0, tun
 from emu.lab.fault_changes import change_faults
 from emu.lab.ipc.channel import Channel, channel_pair

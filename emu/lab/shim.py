@@ -7,9 +7,10 @@ from collections.abc import Set
 from dataclasses import replace
 from pathlib import Path
 
-from emu.bindings.af_packet_driver import AfPacketDriver, Outcome, packet_socket
+from emu.bindings.af_packet_driver import AfPacketDriver, Outcome
 from emu.bindings.capture import CaptureFile, captured_ports
 from emu.bindings.fabric import Fabric, NodeSubset
+from emu.bindings.packet_socket import packet_socket
 from emu.daemon.shim import serve_shim
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.messages import Start, Stop

@@ -18,8 +18,8 @@ from ipaddress import IPv4Address
 from typing import Literal
 
 from emu._core import lib
-from emu.bindings.af_packet_driver import packet_socket
 from emu.bindings.fabric import Fabric, NodeSubset
+from emu.bindings.packet_socket import packet_socket
 from emu.errors import UsageError
 from emu.lab.net_reading import Interface, addresses, interfaces, neighbour_mac
 from emu.lab.udp_port_guard import hold_udp_port

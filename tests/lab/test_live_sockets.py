@@ -13,7 +13,7 @@ from scapy.packet import Packet, Raw
 
 from emu.lab.namespace import run_in_lab
 from emu.spec.scenario import spec_from_json
-from tests.support.switch_job import Forward, Forwarded
+from tests.support.switch_job import Forward, Forwarded, Stamp
 
 MESSAGES, RING = 0, 64
 SPEC = json.dumps(
@@ -40,6 +40,13 @@ def test_frames_arrive_whole_and_in_order(tmp_path: Path, ring_frames: int) -> N
     came = _forward(tmp_path, frames, ring_frames=ring_frames)
     assert list(came.arrived) == [bytes(_forwarded(frame)).hex() for frame in frames]
     assert came.drops == 0
+
+
+def test_the_first_frame_is_stamped_when_it_arrives(tmp_path: Path) -> None:
+    """It waits 10 ms until it is read."""
+    job = Stamp(str(tmp_path))
+    stamped, _ = run_in_lab(job, on_progress=lambda _: None, module="tests.support.switch_inside")
+    assert stamped.waited_ns >= 10_000_000
 
 
 def test_frames_lost_at_a_full_ring_are_counted(tmp_path: Path) -> None:

@@ -16,23 +16,27 @@ from pathlib import Path
 
 import numpy as np
 
-from emu.bindings.af_packet_driver import AfPacketDriver, packet_socket
+from emu.bindings.af_packet_driver import AfPacketDriver
 from emu.bindings.fabric import Fabric, NodeSubset
+from emu.bindings.packet_socket import packet_socket
 from emu.lab.command import run
 from emu.lab.init import main
 from emu.lab.netns import entered, write_sysctl
 from emu.lab.netns_holder import keep_host
+from emu.lab.rt_sched import wake_in_time
 from emu.lab.session import JobResult
 from emu.lab.supervisor import Supervisor
 from emu.measure.timeline import LOSSES
 from emu.spec.scenario import spec_from_json
-from tests.support.switch_job import Forward, Forwarded
+from tests.support.switch_job import Forward, Forwarded, Stamp, Stamped
 from topologies.graph import Topology
 
 _SECONDS = 10.0
 """More than any frame needs."""
 _SOL_PACKET = 263
 _VLAN_VALID = 1 << 4  # linux/if_packet.h
+_SCM_TIMESTAMPNS = 35  # asm-generic/socket.h
+_STAMP = struct.Struct("=qq")
 _AUXDATA = struct.Struct("=IIIHHHH")  # linux/if_packet.h: struct tpacket_auxdata
 
 
@@ -78,12 +82,32 @@ def forward(job: Forward, supervisor: Supervisor) -> JobResult:
         return forwarded, []
 
 
+def stamp(job: Stamp, supervisor: Supervisor) -> JobResult:
+    """The kernel's background work waits until this process sleeps, if priority allows."""
+    run(["ip", "link", "set", "lo", "up"])
+    run(["ip", "link", "add", "near", "type", "veth", "peer", "far"])
+    for end in ("near", "far"):
+        run(["ip", "link", "set", end, "up"])
+    _stay_on_one_processor()
+    wake_in_time()
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as near, packet_socket("far") as far:
+        near.bind(("near", 0))
+        near.send(bytes(60))
+        time.sleep(0.01)
+        before_reading_ns = time.clock_gettime_ns(time.CLOCK_REALTIME)
+        _, controls, _, _ = far.recvmsg(60, 256, socket.MSG_DONTWAIT)
+    (stamp,) = (data for _, kind, data in controls if kind == _SCM_TIMESTAMPNS)
+    seconds, nanoseconds = _STAMP.unpack(stamp)
+    return Stamped(before_reading_ns - (seconds * 10**9 + nanoseconds)), []
+
+
 def _cables(topology: Topology) -> tuple[socket.socket, socket.socket]:
     """Adds veths to one namespace for all hosts; returns the sockets of h1 and h2 there."""
     hosts = keep_host()
     for namespace in (os.getpid(), hosts):
         with entered(namespace):
             write_sysctl("net.ipv6.conf.default.disable_ipv6", "1")
+            run(["ip", "link", "set", "lo", "up"])
     ports = [topology.ports[host.name][0] for host in topology.hosts]
     for port in ports:
         end = topology.peer[port].interface
@@ -135,4 +159,4 @@ def _vlan_tag(controls: list[tuple[int, int, bytes]]) -> bytes:
 
 
 if __name__ == "__main__":
-    main({Forward: forward})
+    main({Forward: forward, Stamp: stamp})

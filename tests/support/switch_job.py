@@ -22,6 +22,21 @@ class Forwarded:
 
 
 @message
+class Stamped:
+    """What the kernel says about a frame."""
+
+    waited_ns: int
+    """From its stamp until a program began to read it; below 0: stamped on reading."""
+
+
+@message
+class Stamp(Job[Stamped]):
+    """A frame arrives as soon as its socket is open, and is read later."""
+
+    out: str
+
+
+@message
 class Forward(Job[Forwarded]):
     """h1 sends frames to h2 before the switch first reads its sockets."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from emu.bindings.af_packet_driver import packet_socket
+from emu.bindings.packet_socket import packet_socket
 from emu.daemon.messages import BorrowedNic, BorrowNic
 from emu.daemon.served_lab import Answer, ServedLab
 from emu.errors import UsageError
