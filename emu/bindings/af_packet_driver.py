@@ -87,11 +87,11 @@ class AfPacketDriver:
         switch = self._fabric.switches[port.node]
         _check(lib.driver_attach_datapath(self._core, channel, ifindex, switch, port.number))
 
-    def share_marker(self, board: int, curves: int) -> None:
+    def share_marker(self, depths: int, curves: int) -> None:
         """Shares two eBPF maps with the marker, by their descriptors: the driver writes the
-        depth of every queue into `board`; faults change the marking curves in `curves`."""
+        depth of every queue into `depths`; faults change the marking curves in `curves`."""
         self._marker = [
-            self._map_rows(board, 8 * 4),
+            self._map_rows(depths, 8 * 4),
             self._map_rows(curves, lib.driver_curves_bytes()),
         ]
         lib.driver_set_marker(

@@ -8,7 +8,7 @@ from typing import Any
 
 from emu._core import ffi, lib
 from emu.bindings.c_values import text
-from emu.bindings.parameters import check
+from emu.bindings.parameters import CoreParameters, check
 from emu.bindings.registry import names, with_parameters
 from emu.spec.congestion_control import Control
 from emu.spec.host import Nic
@@ -55,13 +55,11 @@ class _CoreConfig:
     def __init__(self, cc: str, control: Control) -> None:
         given = control.parameters()
         check("congestion control", "emu/core/nic/cc", cc, given, core_controls())
-        self._parameters = ffi.new("struct cc_value[]", len(given))
-        for slot, (name, value) in zip(self._parameters, given.items(), strict=True):
-            slot.name, slot.value = text(name), value
+        self._parameters = CoreParameters(given)
         self._table = ffi.new("uint16_t[]", control.table)
         self._config = ffi.new("struct cc_config *")
         self._config.algorithm = text(cc)
-        self._config.parameters = self._parameters
+        self._config.parameters = self._parameters.array
         self._config.parameter_count = len(given)
         self._config.table = self._table
         self._config.table_entries = len(control.table)

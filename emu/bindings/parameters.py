@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from emu._core import ffi
 from emu.bindings.c_values import text
@@ -14,13 +15,19 @@ class CoreParameters:
     """An array of `struct parameter`, and the memory that it points to."""
 
     def __init__(self, parameters: Parameters) -> None:
-        self._values = [
-            ffi.new("uint64_t[]", [value] if isinstance(value, int) else list(value))
-            for value in parameters.values()
-        ]
+        self._values: list[Any] = []
         self.array = ffi.new("struct parameter[]", len(parameters))
-        for slot, name, values in zip(self.array, parameters, self._values, strict=True):
-            slot.name, slot.values, slot.count = text(name), values, len(values)
+        for slot, (name, value) in zip(self.array, parameters.items(), strict=True):
+            slot.name = text(name)
+            if isinstance(value, float):
+                slot.reals, slot.count = self._keep("double[]", [value])
+            else:
+                integers = [value] if isinstance(value, int) else list(value)
+                slot.values, slot.count = self._keep("uint64_t[]", integers)
+
+    def _keep(self, c_type: str, values: list[int] | list[float]) -> tuple[Any, int]:
+        self._values.append(ffi.new(c_type, values))
+        return self._values[-1], len(values)
 
 
 def check(

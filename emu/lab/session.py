@@ -207,7 +207,7 @@ def _send_shim_setup(
         rerouted=manager is not None,
     )
     files = [manager.far.fileno()] if manager else []
-    shared = [lab.marker.board, lab.marker.curves] if lab.marker else []
+    shared = [lab.marker.depths, lab.marker.curves] if lab.marker else []
     shim.send(setup, files + shared)
 
 

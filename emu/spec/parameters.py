@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-Parameters = Mapping[str, int | Sequence[int]]
+Parameters = Mapping[str, int | float | Sequence[int]]
 """Fields of a struct in the core -> their values: one, or one for each element of an array."""

@@ -139,7 +139,7 @@ def _wait_for_hangup(nics: Channel) -> None:
             nics.receive(within=SECONDS)
 
 
-def _open_boards() -> set[int]:
+def _open_counter_files() -> set[int]:
     """The inodes of open counter files. Threads of an earlier test may still close theirs."""
     there = set()
     for descriptor in Path("/proc/self/fd").iterdir():
@@ -152,13 +152,13 @@ def _open_boards() -> set[int]:
 @pytest.mark.parametrize("lab", [SPEC, TCP], indirect=True, ids=["RDMA", "TCP"])
 def test_failed_traffic_start_leaves_no_process(lab: Lab) -> None:
     """The shim does not answer. Nothing stays open, and traffic can be started again."""
-    before = _open_boards()
+    before = _open_counter_files()
     with pytest.raises(FabricError, match=f"^{SILENT}"):
         lab.traffic.start()
     assert (lab.staff.there, lab.state) == ({}, "none")
     for far in lab.staff.ever:
         _wait_for_hangup(far)
-    assert _open_boards() <= before
+    assert _open_counter_files() <= before
     lab.shim.send(TIMING)  # the answer that came too late
     lab.start()
     assert lab.state == "running"

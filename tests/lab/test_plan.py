@@ -83,7 +83,7 @@ def test_infiniband_hosts_have_ib0_if_an_mtu_is_given() -> None:
 
 
 def test_port_indexes_count_all_switch_ports() -> None:
-    """Every switch port has a row on the depth board. Hosts have none."""
+    """Every switch port has a row on the map of depths. Hosts have none."""
     indexes = port_indexes(clos(2))
     assert sorted(indexes.values()) == list(range(12))
     assert [port.interface for port, index in indexes.items() if index in (0, 11)] == [

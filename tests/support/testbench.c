@@ -8,13 +8,23 @@
 
 enum { ETHERNET_BYTES = 14, IPV4_BYTES = 20, SMALL_FRAMES = 4096, LARGE_FRAMES = 2048 };
 
-static const struct cc_value dcqcn_values[] = {
-    {"g", 1.0 / 256},       {"rai", 40e6},        {"rhai", 200e6},       {"min_rate", 100e6},
-    {"byte_counter", 10e6}, {"fast_recovery", 5}, {"alpha_timer", 55e6}, {"increase_timer", 55e6},
+#define REAL(parameter, value)                                                                     \
+    {                                                                                              \
+        .name = parameter, .count = 1, .reals = (const double[])                                   \
+        {                                                                                          \
+            value                                                                                  \
+        }                                                                                          \
+    }
+
+static const struct parameter dcqcn_parameters[] = {
+    REAL("g", 1.0 / 256),       REAL("rai", 40e6),
+    REAL("rhai", 200e6),        REAL("min_rate", 100e6),
+    REAL("byte_counter", 10e6), REAL("fast_recovery", 5),
+    REAL("alpha_timer", 55e6),  REAL("increase_timer", 55e6),
 };
 
 const struct cc_config bench_dcqcn = {
-    .algorithm = "dcqcn", .parameters = dcqcn_values, .parameter_count = 8};
+    .algorithm = "dcqcn", .parameters = dcqcn_parameters, .parameter_count = 8};
 
 const struct qp_config bench_qp_config = {
     .psn = 1000,

@@ -24,6 +24,7 @@
 #include "nic/nic_api.h"
 #include "sim/arena.h"
 #include "sim/clock.h"
+#include "sim/parameter_field.h"
 #include "sim/registry.h"
 
 struct cc;
@@ -36,21 +37,10 @@ struct cc_ack {
     picoseconds rtt;    /* since the newest of them left; 0: unknown */
 };
 
-/* A double in an algorithm's own struct. A list of them ends with one that has no name. */
-struct cc_field {
-    const char *name;
-    size_t offset;
-};
-
-#define CC_FIELD(type, member)                                                                     \
-    {                                                                                              \
-#member, offsetof(struct type, member)                                                     \
-    }
-
 struct cc_algorithm {
     const char *name;
-    size_t priv_bytes; /* of its own struct */
-    const struct cc_field *parameters, *variables;
+    size_t priv_bytes;                                    /* of its own struct */
+    const struct parameter_field *parameters, *variables; /* in that struct */
     bool needs_rtt; /* wants the round-trip time with each ACK */
     /* Any of these may be NULL. */
     /* Set-up only: the parameters are set. Checks them and initialises timers. False when one is
@@ -81,8 +71,8 @@ struct cc {
     void (*changed)(struct cc *cc);
 };
 
-/* Set-up only. False when the algorithm is unknown, a parameter is missing, unknown or wrong, or
- * memory is short. */
+/* Set-up only. False when the algorithm is unknown, a parameter is unknown or wrong, or memory is
+ * short. */
 bool cc_init(struct cc *cc, struct arena *arena, struct clock *clock,
              const struct cc_config *config);
 

@@ -22,10 +22,10 @@ struct cct {
     struct cc *cc;
 };
 
-static const struct cc_field parameters[] = {
-    CC_FIELD(cct, ccti_increase),
-    CC_FIELD(cct, ccti_min),
-    CC_FIELD(cct, ccti_timer),
+static const struct parameter_field parameters[] = {
+    PARAMETER_FIELD(cct, ccti_increase),
+    PARAMETER_FIELD(cct, ccti_min),
+    PARAMETER_FIELD(cct, ccti_timer),
     {0},
 };
 

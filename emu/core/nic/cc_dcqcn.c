@@ -28,21 +28,21 @@ struct dcqcn {
     struct cc *cc;
 };
 
-static const struct cc_field parameters[] = {
-    CC_FIELD(dcqcn, g),
-    CC_FIELD(dcqcn, rai),
-    CC_FIELD(dcqcn, rhai),
-    CC_FIELD(dcqcn, min_rate),
-    CC_FIELD(dcqcn, byte_counter),
-    CC_FIELD(dcqcn, fast_recovery),
-    CC_FIELD(dcqcn, alpha_timer),
-    CC_FIELD(dcqcn, increase_timer),
+static const struct parameter_field parameters[] = {
+    PARAMETER_FIELD(dcqcn, g),
+    PARAMETER_FIELD(dcqcn, rai),
+    PARAMETER_FIELD(dcqcn, rhai),
+    PARAMETER_FIELD(dcqcn, min_rate),
+    PARAMETER_FIELD(dcqcn, byte_counter),
+    PARAMETER_FIELD(dcqcn, fast_recovery),
+    PARAMETER_FIELD(dcqcn, alpha_timer),
+    PARAMETER_FIELD(dcqcn, increase_timer),
     {0},
 };
 
-static const struct cc_field variables[] = {
-    CC_FIELD(dcqcn, current_rate),
-    CC_FIELD(dcqcn, target_rate),
+static const struct parameter_field variables[] = {
+    PARAMETER_FIELD(dcqcn, current_rate),
+    PARAMETER_FIELD(dcqcn, target_rate),
     {0},
 };
 

@@ -50,29 +50,29 @@ struct dcqcn_nvidia {
     struct cc *cc;
 };
 
-static const struct cc_field parameters[] = {
-    CC_FIELD(dcqcn_nvidia, clamp_tgt_rate),
-    CC_FIELD(dcqcn_nvidia, clamp_tgt_rate_after_time_inc),
-    CC_FIELD(dcqcn_nvidia, rpg_time_reset),
-    CC_FIELD(dcqcn_nvidia, rpg_byte_reset),
-    CC_FIELD(dcqcn_nvidia, rpg_threshold),
-    CC_FIELD(dcqcn_nvidia, rpg_max_rate),
-    CC_FIELD(dcqcn_nvidia, rpg_ai_rate),
-    CC_FIELD(dcqcn_nvidia, rpg_hai_rate),
-    CC_FIELD(dcqcn_nvidia, rpg_gd),
-    CC_FIELD(dcqcn_nvidia, rpg_min_dec_fac),
-    CC_FIELD(dcqcn_nvidia, rpg_min_rate),
-    CC_FIELD(dcqcn_nvidia, rate_to_set_on_first_cnp),
-    CC_FIELD(dcqcn_nvidia, dce_tcp_g),
-    CC_FIELD(dcqcn_nvidia, dce_tcp_rtt),
-    CC_FIELD(dcqcn_nvidia, rate_reduce_monitor_period),
-    CC_FIELD(dcqcn_nvidia, initial_alpha_value),
+static const struct parameter_field parameters[] = {
+    PARAMETER_FIELD(dcqcn_nvidia, clamp_tgt_rate),
+    PARAMETER_FIELD(dcqcn_nvidia, clamp_tgt_rate_after_time_inc),
+    PARAMETER_FIELD(dcqcn_nvidia, rpg_time_reset),
+    PARAMETER_FIELD(dcqcn_nvidia, rpg_byte_reset),
+    PARAMETER_FIELD(dcqcn_nvidia, rpg_threshold),
+    PARAMETER_FIELD(dcqcn_nvidia, rpg_max_rate),
+    PARAMETER_FIELD(dcqcn_nvidia, rpg_ai_rate),
+    PARAMETER_FIELD(dcqcn_nvidia, rpg_hai_rate),
+    PARAMETER_FIELD(dcqcn_nvidia, rpg_gd),
+    PARAMETER_FIELD(dcqcn_nvidia, rpg_min_dec_fac),
+    PARAMETER_FIELD(dcqcn_nvidia, rpg_min_rate),
+    PARAMETER_FIELD(dcqcn_nvidia, rate_to_set_on_first_cnp),
+    PARAMETER_FIELD(dcqcn_nvidia, dce_tcp_g),
+    PARAMETER_FIELD(dcqcn_nvidia, dce_tcp_rtt),
+    PARAMETER_FIELD(dcqcn_nvidia, rate_reduce_monitor_period),
+    PARAMETER_FIELD(dcqcn_nvidia, initial_alpha_value),
     {0},
 };
 
-static const struct cc_field variables[] = {
-    CC_FIELD(dcqcn_nvidia, current_rate),
-    CC_FIELD(dcqcn_nvidia, target_rate),
+static const struct parameter_field variables[] = {
+    PARAMETER_FIELD(dcqcn_nvidia, current_rate),
+    PARAMETER_FIELD(dcqcn_nvidia, target_rate),
     {0},
 };
 

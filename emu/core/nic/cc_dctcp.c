@@ -28,16 +28,16 @@ struct dctcp {
     bool slow_start;
 };
 
-static const struct cc_field parameters[] = {
-    CC_FIELD(dctcp, g),
-    CC_FIELD(dctcp, initial_cwnd),
-    CC_FIELD(dctcp, max_cwnd),
+static const struct parameter_field parameters[] = {
+    PARAMETER_FIELD(dctcp, g),
+    PARAMETER_FIELD(dctcp, initial_cwnd),
+    PARAMETER_FIELD(dctcp, max_cwnd),
     {0},
 };
 
-static const struct cc_field variables[] = {
-    CC_FIELD(dctcp, cwnd),
-    CC_FIELD(dctcp, alpha),
+static const struct parameter_field variables[] = {
+    PARAMETER_FIELD(dctcp, cwnd),
+    PARAMETER_FIELD(dctcp, alpha),
     {0},
 };
 

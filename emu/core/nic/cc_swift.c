@@ -29,21 +29,21 @@ struct swift {
     picoseconds cut_at;
 };
 
-static const struct cc_field parameters[] = {
-    CC_FIELD(swift, base_target),
-    CC_FIELD(swift, fs_range),
-    CC_FIELD(swift, fs_min_cwnd),
-    CC_FIELD(swift, fs_max_cwnd),
-    CC_FIELD(swift, ai),
-    CC_FIELD(swift, beta),
-    CC_FIELD(swift, max_mdf),
-    CC_FIELD(swift, min_cwnd),
-    CC_FIELD(swift, initial_cwnd),
-    CC_FIELD(swift, max_cwnd),
+static const struct parameter_field parameters[] = {
+    PARAMETER_FIELD(swift, base_target),
+    PARAMETER_FIELD(swift, fs_range),
+    PARAMETER_FIELD(swift, fs_min_cwnd),
+    PARAMETER_FIELD(swift, fs_max_cwnd),
+    PARAMETER_FIELD(swift, ai),
+    PARAMETER_FIELD(swift, beta),
+    PARAMETER_FIELD(swift, max_mdf),
+    PARAMETER_FIELD(swift, min_cwnd),
+    PARAMETER_FIELD(swift, initial_cwnd),
+    PARAMETER_FIELD(swift, max_cwnd),
     {0},
 };
 
-static const struct cc_field variables[] = {CC_FIELD(swift, cwnd), {0}};
+static const struct parameter_field variables[] = {PARAMETER_FIELD(swift, cwnd), {0}};
 
 static void set_window(struct cc *cc, double cwnd)
 {

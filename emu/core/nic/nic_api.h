@@ -74,17 +74,11 @@ enum status {
 /* The rules are in qp_state.c. */
 enum qp_state { QP_RESET, QP_INIT, QP_RTR, QP_RTS, QP_SQD, QP_SQE, QP_ERR, QP_STATES };
 
-/* The value of one parameter of a congestion control: times in picoseconds, rates in bits per
- * second, shares of 1. */
-struct cc_value {
-    const char *name;
-    double value;
-};
-
 /* Congestion control of a queue pair; see cc.h. Only `table` must outlive the call. */
 struct cc_config {
-    const char *algorithm;             /* one of cc_name() */
-    const struct cc_value *parameters; /* all parameters of the algorithm */
+    const char *algorithm;              /* one of cc_name() */
+    const struct parameter *parameters; /* real: times in picoseconds, rates in bits per second,
+                                         * shares of 1. Those left out are 0. */
     uint32_t parameter_count;
     const uint16_t *table; /* for algorithms with a table; must outlive the queue pair */
     uint32_t table_entries;

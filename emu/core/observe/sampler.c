@@ -28,8 +28,8 @@ bool sampler_init(struct sampler *sampler, struct arena *arena, struct clock *cl
     timer_init(&sampler->due, sampler_due);
     sampler->values = arena_take(arena, sampler->capacity, row_bytes(sampler));
     sampler->places = arena_take(arena, sampler->capacity, sizeof *sampler->places);
-    sampler->board = arena_take(arena, port_count, sizeof *sampler->board);
-    if (!sampler->values || !sampler->places || !sampler->board)
+    sampler->gauges = arena_take(arena, port_count, sizeof *sampler->gauges);
+    if (!sampler->values || !sampler->places || !sampler->gauges)
         return false;
     for (uint32_t row = 0; row < sampler->capacity; row++)
         sampler->places[row] = row;
@@ -43,7 +43,7 @@ void sampler_prefault(struct sampler *sampler)
 
 void sampler_watch(struct sampler *sampler, uint32_t place, struct port *port)
 {
-    struct gauges *gauges = &sampler->board[place];
+    struct gauges *gauges = &sampler->gauges[place];
     *gauges = *port->gauges;
     port->gauges = gauges;
     port->stopped_ports = &sampler->stopped;
@@ -94,7 +94,7 @@ void sampler_take(struct sampler *sampler, picoseconds now)
     int64_t *of_ports = row + 1, *of_flows = of_ports + sampler->port_count * GAUGES;
     stopped_ports_settle(&sampler->stopped, now);
     *row = now;
-    memcpy(of_ports, sampler->board, sampler->port_count * sizeof *sampler->board);
+    memcpy(of_ports, sampler->gauges, sampler->port_count * sizeof *sampler->gauges);
     if (sampler->flow_count)
         memcpy(of_flows, sampler->flows, sampler->flow_count * sizeof *sampler->flows);
     fetch_next(sampler);

@@ -8,7 +8,7 @@
  *
  * Rows stay where they were written; a new one takes the place of one that was dropped.
  *
- * The gauges of all ports are in one array of the sampler (`board`), in the order of the columns,
+ * The gauges of all ports are in one array of the sampler (`gauges`), in the order of the columns,
  * so a row is a copy of that array. Only stopped ports must be brought up to date one by one. */
 #ifndef EMU_OBSERVE_SAMPLER_H
 #define EMU_OBSERVE_SAMPLER_H
@@ -26,7 +26,7 @@ struct sampler {
     int64_t *values;  /* capacity x columns */
     uint32_t *places; /* of the rows, in order of time; then of those that are free */
     uint32_t port_count, flow_count;
-    struct gauges *board; /* of all ports */
+    struct gauges *gauges; /* of all ports */
     struct stopped_ports stopped;
     const uint64_t *flows; /* bytes delivered, per flow */
 };

@@ -4,11 +4,12 @@
 
 #include <stdint.h>
 
-/* One value, or a list of them. */
+/* One value, or a list of them: integers or real numbers. */
 struct parameter {
     const char *name;
     const uint64_t *values;
     uint32_t count;
+    const double *reals; /* NULL: the values are integers */
 };
 
 #endif

@@ -33,12 +33,16 @@ static bool store(void *to, size_t bytes, uint64_t value)
 static bool set_parameter(void *to, const struct parameter_field *field,
                           const struct parameter *parameter)
 {
-    if (!field || parameter->count > field->elements)
+    if (!field || parameter->count > field->elements || field->is_real != !!parameter->reals)
         return false;
     bool fits = true;
-    for (uint32_t i = 0; i < parameter->count; i++)
-        fits &= store((char *)to + field->offset + i * field->stride, field->bytes,
-                      parameter->values[i]);
+    for (uint32_t i = 0; i < parameter->count; i++) {
+        char *element = (char *)to + field->offset + i * field->stride;
+        if (field->is_real)
+            *(double *)element = parameter->reals[i];
+        else
+            fits &= store(element, field->bytes, parameter->values[i]);
+    }
     return fits;
 }
 

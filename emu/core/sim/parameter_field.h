@@ -1,5 +1,5 @@
 /* Parameters of a struct that are set by name, so that a new parameter needs no code in the layers
- * between. Queue disciplines and faults use it for the settings of their kinds. */
+ * between. Congestion controls, queue disciplines and faults have theirs in this way. */
 #ifndef EMU_SIM_PARAMETER_FIELD_H
 #define EMU_SIM_PARAMETER_FIELD_H
 
@@ -8,13 +8,14 @@
 
 #include "sim/parameter.h"
 
-/* An unsigned integer in a struct, or an array of them. A list of fields ends with one that has no
- * name. */
+/* An unsigned integer or a double in a struct, or an array of them. A list of fields ends with one
+ * that has no name. */
 struct parameter_field {
     const char *name;
     size_t offset, bytes; /* of one element */
     size_t stride;        /* from one element to the next */
     uint32_t elements;
+    bool is_real; /* a double */
 };
 
 #define PARAMETER_FIELD(type, member) PARAMETER_ROW(#member, type, member, member, 1)
@@ -28,13 +29,17 @@ struct parameter_field {
 #define PARAMETER_ROW(name, type, first, step, elements)                                           \
     {                                                                                              \
         name, offsetof(struct type, first), MEMBER_SIZE(type, first), MEMBER_SIZE(type, step),     \
-            elements                                                                               \
+            elements,                                                                              \
+            _Generic(((struct type *)0)->first, double                                             \
+                     : true, default                                                               \
+                     : false)                                                                      \
     }
 #define MEMBER_SIZE(type, member) sizeof(((struct type *)0)->member)
 #define MEMBER_ELEMENTS(type, member) (MEMBER_SIZE(type, member) / MEMBER_SIZE(type, member[0]))
 
 /* Sets the fields of a struct. False when it has no field of a name, or fewer elements than there
- * are values, or when a value does not fit. Fields that are not named stay as they are. */
+ * are values, or when a value does not fit: it is too large, or real and the field an integer or
+ * the other way round. Fields that are not named stay as they are. */
 bool parameters_set(void *to, const struct parameter_field *fields,
                     const struct parameter *parameters, uint32_t count);
 

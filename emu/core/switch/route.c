@@ -63,13 +63,13 @@ static bool keep(struct routes *routes, const uint16_t *ports, uint16_t count, s
     return true;
 }
 
-bool routes_add(struct routes *routes, const uint16_t *destinations, uint32_t many,
-                const uint16_t *ports, uint16_t count)
+bool routes_add(struct routes *routes, const uint16_t *destinations, uint32_t destination_count,
+                const uint16_t *ports, uint16_t port_count)
 {
     struct route route;
-    if (!keep(routes, ports, count, &route))
+    if (!keep(routes, ports, port_count, &route))
         return false;
-    for (uint32_t i = 0; i < many; i++) {
+    for (uint32_t i = 0; i < destination_count; i++) {
         if (!reach(routes, destinations[i]))
             return false;
         routes->table[destinations[i]] = route;
@@ -91,15 +91,15 @@ static void forget_done(struct routes *routes)
 }
 
 bool routes_add_later(struct routes *routes, picoseconds at, const uint16_t *destinations,
-                      uint32_t many, const uint16_t *ports, uint16_t count)
+                      uint32_t destination_count, const uint16_t *ports, uint16_t port_count)
 {
     struct route_change change = {.at = at};
     forget_done(routes);
-    if (!make_room((void **)&routes->changes, &routes->change_room, routes->change_count + many,
-                   sizeof change) ||
-        !keep(routes, ports, count, &change.route))
+    if (!make_room((void **)&routes->changes, &routes->change_room,
+                   routes->change_count + destination_count, sizeof change) ||
+        !keep(routes, ports, port_count, &change.route))
         return false;
-    for (uint32_t i = 0; i < many; i++) {
+    for (uint32_t i = 0; i < destination_count; i++) {
         change.destination = destinations[i];
         if (!reach(routes, change.destination))
             return false;

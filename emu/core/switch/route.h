@@ -38,13 +38,13 @@ struct routes {
 };
 
 void routes_free(struct routes *routes);
-/* Set-up only. Sets the ports of `many` destinations. False when there is no memory. */
-bool routes_add(struct routes *routes, const uint16_t *destinations, uint32_t many,
-                const uint16_t *ports, uint16_t count);
+/* Set-up only. Sets the ports of destinations. False when there is no memory. */
+bool routes_add(struct routes *routes, const uint16_t *destinations, uint32_t destination_count,
+                const uint16_t *ports, uint16_t port_count);
 
 /* The same from time `at` on, which must not be earlier than in the previous call. */
 bool routes_add_later(struct routes *routes, picoseconds at, const uint16_t *destinations,
-                      uint32_t many, const uint16_t *ports, uint16_t count);
+                      uint32_t destination_count, const uint16_t *ports, uint16_t port_count);
 
 /* Makes the changes that are due. Returns the time of the next one, or NEVER. */
 picoseconds routes_change(struct routes *routes, picoseconds now);

@@ -82,16 +82,16 @@ static void reroute(struct timer *timer, picoseconds now)
     load_balance_forget(&sw->load_balancer);
 }
 
-bool switch_add_routes(struct fabric_switch *sw, const uint16_t *destinations, uint32_t many,
-                       const uint16_t *ports, uint16_t count)
+bool switch_add_routes(struct fabric_switch *sw, const uint16_t *destinations,
+                       uint32_t destination_count, const uint16_t *ports, uint16_t port_count)
 {
-    return routes_add(&sw->routes, destinations, many, ports, count);
+    return routes_add(&sw->routes, destinations, destination_count, ports, port_count);
 }
 
 bool switch_add_routes_later(struct fabric_switch *sw, int64_t at_ps, const uint16_t *destinations,
-                             uint32_t many, const uint16_t *ports, uint16_t count)
+                             uint32_t destination_count, const uint16_t *ports, uint16_t port_count)
 {
-    return routes_add_later(&sw->routes, at_ps, destinations, many, ports, count);
+    return routes_add_later(&sw->routes, at_ps, destinations, destination_count, ports, port_count);
 }
 
 void switch_routes_added(struct fabric_switch *sw)

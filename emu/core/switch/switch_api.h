@@ -15,14 +15,15 @@ void switch_set_hints(struct fabric_switch *sw, bool hints);
  * it. */
 bool switch_pin_flow(struct fabric_switch *sw, uint16_t source, uint16_t destination,
                      uint16_t udp_source, uint16_t port);
-/* Sets the egress ports of `many` destinations. A destination is the low 16 bits of an IPv4
- * address, or a LID. */
-bool switch_add_routes(struct fabric_switch *sw, const uint16_t *destinations, uint32_t many,
-                       const uint16_t *ports, uint16_t count);
+/* Sets the egress ports of destinations. A destination is the low 16 bits of an IPv4 address, or a
+ * LID. */
+bool switch_add_routes(struct fabric_switch *sw, const uint16_t *destinations,
+                       uint32_t destination_count, const uint16_t *ports, uint16_t port_count);
 
 /* The same from `at_ps` on; calls must be in order of time. No ports: unreachable. */
 bool switch_add_routes_later(struct fabric_switch *sw, int64_t at_ps, const uint16_t *destinations,
-                             uint32_t many, const uint16_t *ports, uint16_t count);
+                             uint32_t destination_count, const uint16_t *ports,
+                             uint16_t port_count);
 /* A switch that runs has been given routes for later: they come into force in their time. */
 void switch_routes_added(struct fabric_switch *sw);
 /* Numbers and changes that the switch keeps for its routes, now. */

@@ -40,7 +40,7 @@ struct {
     __uint(max_entries, PORTS);
     __type(key, __u32);
     __type(value, struct depths);
-} board SEC(".maps");
+} depths SEC(".maps");
 
 /* Written once by the lab: interface -> port. */
 struct {
@@ -120,7 +120,7 @@ int mark(struct __sk_buff *skb)
     const __u32 *port = bpf_map_lookup_elem(&port_of, &ifindex);
     if (!port)
         return TC_ACT_OK;
-    const struct depths *depth = bpf_map_lookup_elem(&board, port);
+    const struct depths *depth = bpf_map_lookup_elem(&depths, port);
     const struct wred_curves *curve = bpf_map_lookup_elem(&curves, port);
     struct marks *count = bpf_map_lookup_elem(&marks, port);
     if (!depth || !curve || !count)

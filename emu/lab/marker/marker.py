@@ -2,7 +2,7 @@
 
     compile_marker ─▶ mark.bpf.o ─▶ Marker(ports) ─▶ attach_steps
 
-The shim maps the marker's `board` into memory and writes the depth of every queue there. It also
+The shim maps the marker's `depths` into memory and writes the depth of every queue there. It also
 maps `curves`, which faults change. `marks` counts the marked packets.
 """
 
@@ -73,7 +73,7 @@ class Marker:
         """
         self._bpf = BpfObject(program)
         self._marks = self._bpf.map_fd("marks")
-        self.board = self._bpf.map_fd("board")
+        self.depths = self._bpf.map_fd("depths")
         """A descriptor to map into memory: for each port index 8 queue depths in bytes, 32 bits
         each."""
         self.curves = self._bpf.map_fd("curves")

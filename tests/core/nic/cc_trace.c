@@ -20,17 +20,18 @@
 enum { WORDS = 3, PARAMETERS_MAX = 32 };
 
 /* Splits each PARAMETER=VALUE at the equals sign, in place. */
-static void read_values(struct cc_value *values, int count, char **words)
+static void read_values(struct parameter *parameters, double *values, int count, char **words)
 {
     for (int i = 0; i < count; i++) {
-        values[i].name = strtok(words[i], "=");
-        values[i].value = strtod(strtok(NULL, "="), NULL);
+        const char *name = strtok(words[i], "=");
+        values[i] = strtod(strtok(NULL, "="), NULL);
+        parameters[i] = (struct parameter){.name = name, .count = 1, .reals = &values[i]};
     }
 }
 
 static void print_state(const struct cc *cc)
 {
-    const struct cc_field *field = cc->algorithm->variables;
+    const struct parameter_field *field = cc->algorithm->variables;
     for (; field && field->name; field++)
         printf("%.17g ", *(const double *)((const char *)cc->priv + field->offset));
     printf("%" PRIu32 " %" PRId64 "\n", cc->window, cc->gap);
@@ -69,15 +70,17 @@ static void happen(struct cc *cc, const char *event, picoseconds now)
 
 int main(int argc, char **argv)
 {
-    struct cc_value values[PARAMETERS_MAX];
+    struct parameter parameters[PARAMETERS_MAX];
+    double values[PARAMETERS_MAX];
     struct clock clock;
     struct arena arena = {0};
     struct cc cc = {0};
     if (argc < WORDS || argc > WORDS + PARAMETERS_MAX)
         return 2;
-    read_values(values, argc - WORDS, argv + WORDS);
-    struct cc_config config = {
-        .algorithm = argv[1], .parameters = values, .parameter_count = (uint32_t)(argc - WORDS)};
+    read_values(parameters, values, argc - WORDS, argv + WORDS);
+    struct cc_config config = {.algorithm = argv[1],
+                               .parameters = parameters,
+                               .parameter_count = (uint32_t)(argc - WORDS)};
     clock_init(&clock);
     if (!cc_init(&cc, &arena, &clock, &config))
         return 2;

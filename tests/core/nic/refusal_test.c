@@ -363,13 +363,14 @@ TEST(invalid_config_makes_no_queue_pair)
     config.cc = bench_dcqcn;
     config.cc.parameter_count--;
     EXPECT(!nic_add_qp(&bench.nic[0], &config));
-    struct cc_value values[8];
-    memcpy(values, bench_dcqcn.parameters, sizeof values);
+    struct parameter parameters[8];
+    memcpy(parameters, bench_dcqcn.parameters, sizeof parameters);
     config.cc = bench_dcqcn;
-    config.cc.parameters = values;
-    values[0].value = 0;
+    config.cc.parameters = parameters;
+    const double none = 0, half = 0.5;
+    parameters[0].reals = &none;
     EXPECT(!nic_add_qp(&bench.nic[0], &config));
-    values[0] = (struct cc_value){"gain", 0.5};
+    parameters[0] = (struct parameter){.name = "gain", .count = 1, .reals = &half};
     EXPECT(!nic_add_qp(&bench.nic[0], &config));
     for (int i = 1; i < 8; i++)
         EXPECT(nic_add_qp(&bench.nic[0], &bench_qp_config));

@@ -14,17 +14,22 @@ struct settings {
     uint16_t half, after_half;
     uint32_t word, after_word;
     uint64_t whole, after_whole;
+    double share, after_share;
     uint16_t list[3], after_list;
     struct {
         uint8_t low, level, high;
     } each[3];
 };
 
-static const struct parameter_field fields[] = {
-    PARAMETER_FIELD(settings, octet),         PARAMETER_FIELD(settings, flag),
-    PARAMETER_FIELD(settings, half),          PARAMETER_FIELD(settings, word),
-    PARAMETER_FIELD(settings, whole),         PARAMETER_ARRAY(settings, list),
-    PARAMETER_OF_EACH(settings, each, level), {0}};
+static const struct parameter_field fields[] = {PARAMETER_FIELD(settings, octet),
+                                                PARAMETER_FIELD(settings, flag),
+                                                PARAMETER_FIELD(settings, half),
+                                                PARAMETER_FIELD(settings, word),
+                                                PARAMETER_FIELD(settings, whole),
+                                                PARAMETER_ARRAY(settings, list),
+                                                PARAMETER_OF_EACH(settings, each, level),
+                                                PARAMETER_FIELD(settings, share),
+                                                {0}};
 
 static const uint64_t values[] = {1, 2, 3, 4};
 
@@ -37,7 +42,7 @@ static struct settings unset(void)
 
 static bool set(struct settings *settings, const char *name, const uint64_t *list, uint32_t count)
 {
-    const struct parameter parameter = {name, list, count};
+    const struct parameter parameter = {name, list, count, NULL};
     return parameters_set(settings, fields, &parameter, 1);
 }
 
@@ -45,11 +50,11 @@ TEST(value_fills_its_member_and_no_other)
 {
     static const uint64_t octet = UINT8_MAX, half = UINT16_MAX - 1, word = UINT32_MAX - 2,
                           whole = UINT64_MAX - 3, yes = 1;
-    static const struct parameter all[] = {{"whole", &whole, 1},
-                                           {"word", &word, 1},
-                                           {"half", &half, 1},
-                                           {"octet", &octet, 1},
-                                           {"flag", &yes, 1}};
+    static const struct parameter all[] = {{"whole", &whole, 1, NULL},
+                                           {"word", &word, 1, NULL},
+                                           {"half", &half, 1, NULL},
+                                           {"octet", &octet, 1, NULL},
+                                           {"flag", &yes, 1, NULL}};
     struct settings settings = unset(), expected = settings;
     expected.octet = UINT8_MAX;
     expected.flag = true;
@@ -100,6 +105,27 @@ TEST(value_that_does_not_fit_is_refused)
     EXPECT(!set(&settings, "word", &word, 1));
 }
 
+TEST(real_number_fills_a_double)
+{
+    struct settings settings = unset(), expected = settings;
+    const double share = 0.25;
+    const struct parameter real = {.name = "share", .count = 1, .reals = &share};
+    expected.share = 0.25;
+    EXPECT(parameters_set(&settings, fields, &real, 1));
+    EXPECT_EQUAL(0, memcmp(&expected, &settings, sizeof settings));
+}
+
+TEST(real_number_and_integer_do_not_fit_each_other)
+{
+    struct settings settings = unset();
+    const struct settings before = settings;
+    const double share = 2;
+    const struct parameter real = {.name = "whole", .count = 1, .reals = &share};
+    EXPECT(!parameters_set(&settings, fields, &real, 1));
+    EXPECT(!set(&settings, "share", values, 1));
+    EXPECT_EQUAL(0, memcmp(&before, &settings, sizeof settings));
+}
+
 TEST(only_a_whole_name_is_known)
 {
     struct settings settings = unset();
@@ -112,14 +138,14 @@ TEST(only_a_whole_name_is_known)
 TEST(one_unknown_name_refuses_all)
 {
     const struct parameter some[] = {
-        {"word", values, 1}, {"no_such", values, 1}, {"half", values, 1}};
+        {"word", values, 1, NULL}, {"no_such", values, 1, NULL}, {"half", values, 1, NULL}};
     struct settings settings = unset();
     EXPECT(!parameters_set(&settings, fields, some, 3));
 }
 
 TEST(without_fields_only_an_empty_list_is_accepted)
 {
-    const struct parameter some = {"word", values, 1};
+    const struct parameter some = {"word", values, 1, NULL};
     EXPECT(parameters_set(NULL, NULL, NULL, 0));
     EXPECT(!parameters_set(NULL, NULL, &some, 1));
 }
@@ -128,13 +154,14 @@ TEST(names_are_listed_in_order_up_to_the_last)
 {
     EXPECT_EQUAL(0, strcmp("octet", parameter_name(fields, 0)));
     EXPECT_EQUAL(0, strcmp("level", parameter_name(fields, 6)));
-    EXPECT(!parameter_name(fields, 7));
-    EXPECT(!parameter_name(fields, 8)); /* nothing is read beyond the end */
+    EXPECT(!parameter_name(fields, 8));
+    EXPECT(!parameter_name(fields, 9)); /* nothing is read beyond the end */
     EXPECT(!parameter_name(NULL, 0));
 }
 
 MAIN(RUN(value_fills_its_member_and_no_other), RUN(list_fills_an_array_from_its_start),
      RUN(list_sets_the_same_member_of_each_struct), RUN(one_value_too_many_is_refused),
-     RUN(value_that_does_not_fit_is_refused), RUN(only_a_whole_name_is_known),
+     RUN(value_that_does_not_fit_is_refused), RUN(real_number_fills_a_double),
+     RUN(real_number_and_integer_do_not_fit_each_other), RUN(only_a_whole_name_is_known),
      RUN(one_unknown_name_refuses_all), RUN(without_fields_only_an_empty_list_is_accepted),
      RUN(names_are_listed_in_order_up_to_the_last))

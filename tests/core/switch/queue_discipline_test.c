@@ -6,8 +6,9 @@
 #include "testbench.h"
 
 static const uint64_t packets = 16, bytes = 4096;
-static const struct parameter limit = {"packets", &packets, 1}, room = {"bytes", &bytes, 1},
-                              unknown = {"unknown", &bytes, 1};
+static const struct parameter limit = {"packets", &packets, 1, NULL},
+                              room = {"bytes", &bytes, 1, NULL},
+                              unknown = {"unknown", &bytes, 1, NULL};
 
 static const struct queue_discipline_config wred = {.name = "wred", .queues = 1 << 3},
                                             packet_limit = {.name = "packet-limit",
@@ -66,7 +67,7 @@ TEST(unknown_names_are_refused)
     const struct queue_discipline_config no_such_parameter = {
         .name = "wred", .queues = 1, .parameters = &unknown, .parameter_count = 1};
     const uint64_t many[17] = {0};
-    const struct parameter too_many = {"kmin_bytes", many, 17};
+    const struct parameter too_many = {"kmin_bytes", many, 17, NULL};
     const struct queue_discipline_config too_many_values = {
         .name = "wred", .queues = 1, .parameters = &too_many, .parameter_count = 1};
     EXPECT(!made(&out, &no_such, 1));

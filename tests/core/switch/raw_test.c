@@ -20,7 +20,7 @@ static struct frame packet(uint8_t bytes[PACKET], uint8_t lnh)
 TEST(raw_packets_are_never_marked)
 {
     const uint64_t yes = 1;
-    const struct parameter marks_as_victim = {"marks_as_victim", &yes, 1};
+    const struct parameter marks_as_victim = {"marks_as_victim", &yes, 1, NULL};
     const struct queue_discipline_config config = {
         .name = "fecn", .queues = 1, .parameters = &marks_as_victim, .parameter_count = 1};
     struct arena arena = {0};

@@ -51,12 +51,12 @@ class Wire:
         port = MarkedPort("near", INDEX, (curve,) * PRIORITIES, QUEUE_OF)
         self.marker = Marker(program, [port])
         carry_out(self.marker.attach_steps("here"), {"here": threading.get_native_id()})
-        self._board = mmap.mmap(self.marker.board, PORTS * PRIORITIES * 4)
+        self._depths = mmap.mmap(self.marker.depths, PORTS * PRIORITIES * 4)
         self._near, self._far = packet_socket("near"), packet_socket("far")
 
     def set_depth(self, depth_bytes: int, queue: int = PRIORITY) -> None:
-        """Set the depth of a queue on the shared depth board, as the shim does."""
-        struct.pack_into("=I", self._board, (INDEX * PRIORITIES + queue) * 4, depth_bytes)
+        """Set the depth of a queue on the shared map, as the shim does."""
+        struct.pack_into("=I", self._depths, (INDEX * PRIORITIES + queue) * 4, depth_bytes)
 
     def send(self, packet: Packet) -> Packet:
         """The packet as received at the far end."""
