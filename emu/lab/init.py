@@ -50,9 +50,8 @@ def main(handlers: Mapping[type[Job[Any]], Handler]) -> None:
             traceback.print_exc()
         owner.send(Failure.of(error))
         os._exit(ExitCode.FAILED)
-    owner.send(result, result_files)
     sys.stdout.flush()
-    supervisor.end_all()
+    supervisor.end_job(result, result_files)
     os._exit(ExitCode.OK)
 
 

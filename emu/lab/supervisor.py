@@ -24,6 +24,7 @@ from contextlib import contextmanager, suppress
 from emu.errors import ExitCode
 from emu.lab.fast_kill import kill_fast
 from emu.lab.ipc.channel import Channel, channel_pair
+from emu.lab.ipc.codec import Message
 from emu.lab.ipc.messages import Failure, Progress, Up
 
 
@@ -105,9 +106,14 @@ class Supervisor:
         """Waits until the watcher ends the lab. Called after a channel has closed."""
         self._watcher.join()
 
-    def end_all(self) -> None:
-        """Ends all processes, because the lab's job is done."""
+    def end_job(self, result: Message, files: Sequence[int]) -> None:
+        """Sends the result of the lab's job to the owner, and ends all processes.
+
+        The owner may close the channel as soon as it has the result.
+        """
         self._ending = True
+        with suppress(EOFError):  # the owner is gone already
+            self._owner.send(result, files)
         kill_fast(list(self._ends))
 
     def _watch(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from emu.lab.ipc.jobs import Job
 from tests.support.lab_fabrics import clos_spec
 from tests.support.running_lab import RunningLab
 from tests.support.stub_jobs import Crash, Idle, Prompt, RunCommands, RunStubs
-from tests.support.user import SECONDS, Ended, User, wait
+from tests.support.user import ROOT, SECONDS, Ended, User, wait
 
 
 def _command(job: Job[Any], *words: str) -> list[str]:
@@ -157,6 +158,29 @@ def test_a_bug_in_the_lab_is_reported(user: User) -> None:
     code, _, err = wait(user.start(*_command(Crash(str(user.home)))))
     assert code == 4
     assert "internal error: ZeroDivisionError: on purpose" in err
+
+
+def test_an_owner_may_leave_as_soon_as_it_has_the_result() -> None:
+    """The supervisor has noticed that before it ends the processes, and still ends them."""
+    script = (
+        "import emu.lab.supervisor as module\n"
+        "from emu.lab.ipc.channel import channel_pair\n"
+        "from emu.lab.ipc.messages import Done\n"
+        "channel, owner = channel_pair()\n"
+        "supervisor = module.Supervisor(channel)\n"
+        "send = channel.send\n"
+        "def send_and_lose_the_owner(message, files):\n"
+        "    send(message, files)\n"
+        "    owner.close()\n"
+        "    supervisor.wait_for_the_end()\n"
+        "channel.send = send_and_lose_the_owner\n"
+        "module.kill_fast = lambda pids: print('ended')\n"
+        "supervisor.end_job(Done(), [])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=SECONDS
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")
 
 
 def test_a_killed_host_shell_ends_the_lab(user: User) -> None:
