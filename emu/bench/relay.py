@@ -95,7 +95,7 @@ def job(job: MeasureRelay, supervisor: Supervisor) -> JobResult:
         with entered(pid):  # without IPv6, the kernel sends no frames of its own
             write_sysctl("net.ipv6.conf.default.disable_ipv6", "1")
     carry_out([AddVeth("relay", name, "ends", _MTU) for name in ("in", "out")], pids)
-    carry_out([SetUp(namespace, name) for namespace in pids for name in ("lo", "in", "out")], pids)
+    carry_out([SetUp(namespace, name) for namespace in pids for name in ("in", "out")], pids)
     with entered(pids["ends"]):
         source = packet_socket("in")
     bare = loops(Path(job.library))

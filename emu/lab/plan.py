@@ -189,7 +189,7 @@ def plan_network(
     bridged = [] if datapath is None else list(port_indexes(topology))
     namespaces = (LAB, SHIM, *(host.name for host in topology.hosts))
     steps: list[Step] = [NoIpv6(namespace) for namespace in namespaces]
-    steps += [SetUp(LAB, "lo"), SetUp(SHIM, "lo")]
+    steps.append(SetUp(LAB, "lo"))
     steps += _bridges_network(bridged)
     for host in topology.hosts:
         steps += _host_network(topology, host, ip=ip)

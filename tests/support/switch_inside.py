@@ -28,21 +28,22 @@ from emu.lab.session import JobResult
 from emu.lab.supervisor import Supervisor
 from emu.measure.timeline import LOSSES
 from emu.spec.scenario import spec_from_json
-from tests.support.switch_job import Forward, Forwarded, Stamp, Stamped
+from tests.support.switch_job import Forward, Forwarded
 from topologies.graph import Topology
 
 _SECONDS = 10.0
 """More than any frame needs."""
 _SOL_PACKET = 263
 _VLAN_VALID = 1 << 4  # linux/if_packet.h
-_SCM_TIMESTAMPNS = 35  # asm-generic/socket.h
-_STAMP = struct.Struct("=qq")
 _AUXDATA = struct.Struct("=IIIHHHH")  # linux/if_packet.h: struct tpacket_auxdata
 
 
 def forward(job: Forward, supervisor: Supervisor) -> JobResult:
     spec = spec_from_json(job.spec)
     topology = spec.topology.build()
+    if job.stamps_late:
+        _stay_on_one_processor()
+        wake_in_time()
     source, sink = _cables(topology)
     wake, _ = os.pipe()
     with (
@@ -59,8 +60,10 @@ def forward(job: Forward, supervisor: Supervisor) -> JobResult:
         fabric.start()
         _stay_on_one_processor()
         start_ns = time.monotonic_ns()
-        for frame in job.frames:
+        for number, frame in enumerate(job.frames):
             source.send(bytes.fromhex(frame))
+            if job.stamps_late and number == 1:
+                time.sleep(0.01)
         arrived: list[str] = []
         while len(arrived) < job.arrivals:
             assert time.monotonic_ns() - start_ns < _SECONDS * 1e9, f"{len(arrived)} arrived"
@@ -82,32 +85,12 @@ def forward(job: Forward, supervisor: Supervisor) -> JobResult:
         return forwarded, []
 
 
-def stamp(job: Stamp, supervisor: Supervisor) -> JobResult:
-    """The kernel's background work waits until this process sleeps, if priority allows."""
-    run(["ip", "link", "set", "lo", "up"])
-    run(["ip", "link", "add", "near", "type", "veth", "peer", "far"])
-    for end in ("near", "far"):
-        run(["ip", "link", "set", end, "up"])
-    _stay_on_one_processor()
-    wake_in_time()
-    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as near, packet_socket("far") as far:
-        near.bind(("near", 0))
-        near.send(bytes(60))
-        time.sleep(0.01)
-        before_reading_ns = time.clock_gettime_ns(time.CLOCK_REALTIME)
-        _, controls, _, _ = far.recvmsg(60, 256, socket.MSG_DONTWAIT)
-    (stamp,) = (data for _, kind, data in controls if kind == _SCM_TIMESTAMPNS)
-    seconds, nanoseconds = _STAMP.unpack(stamp)
-    return Stamped(before_reading_ns - (seconds * 10**9 + nanoseconds)), []
-
-
 def _cables(topology: Topology) -> tuple[socket.socket, socket.socket]:
     """Adds veths to one namespace for all hosts; returns the sockets of h1 and h2 there."""
     hosts = keep_host()
     for namespace in (os.getpid(), hosts):
         with entered(namespace):
             write_sysctl("net.ipv6.conf.default.disable_ipv6", "1")
-            run(["ip", "link", "set", "lo", "up"])
     ports = [topology.ports[host.name][0] for host in topology.hosts]
     for port in ports:
         end = topology.peer[port].interface
@@ -159,4 +142,4 @@ def _vlan_tag(controls: list[tuple[int, int, bytes]]) -> bytes:
 
 
 if __name__ == "__main__":
-    main({Forward: forward, Stamp: stamp})
+    main({Forward: forward})

@@ -22,21 +22,6 @@ class Forwarded:
 
 
 @message
-class Stamped:
-    """What the kernel says about a frame."""
-
-    waited_ns: int
-    """From its stamp until a program began to read it; below 0: stamped on reading."""
-
-
-@message
-class Stamp(Job[Stamped]):
-    """A frame arrives as soon as its socket is open, and is read later."""
-
-    out: str
-
-
-@message
 class Forward(Job[Forwarded]):
     """h1 sends frames to h2 before the switch first reads its sockets."""
 
@@ -49,3 +34,6 @@ class Forward(Job[Forwarded]):
     ring_frames: int
     memory: int | None
     """Bytes that the process can allocate for its ring; None: no limit."""
+    stamps_late: bool
+    """Whether the kernel begins to stamp frames only after the second, as far as the process'
+    priority can make it wait: it does so when the process first sleeps."""

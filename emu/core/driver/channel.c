@@ -8,6 +8,8 @@
 #include "driver/walltime.h"
 #include "headers/ib_encap.h"
 
+enum { UNSTAMPED = -1 };
+
 /* ---- room for messages ------------------------------------------------------- */
 
 static void clear_message(struct receive_room *room, uint32_t slot)
@@ -44,6 +46,7 @@ void receive_room_free(struct receive_room *room)
 
 /* ---- receiving ------------------------------------------------------------------ */
 
+/* The first of several stamps is the software's. */
 static void take_stamp(struct rx_frame *rx, const struct cmsghdr *control)
 {
     struct timespec stamp;
@@ -59,22 +62,33 @@ static void take_vlan_tag(struct rx_frame *rx, const struct cmsghdr *control)
         rx_frame_restore_vlan_tag(rx, aux.tp_vlan_tpid, aux.tp_vlan_tci);
 }
 
-/* The stamp is CLOCK_REALTIME's: the kernel's, or else `now_ns`. */
-static void take_message(struct receive_room *room, uint32_t slot, int64_t now_ns,
-                         struct rx_frame *rx)
+/* The stamp is CLOCK_REALTIME's, or UNSTAMPED. */
+static void take_message(struct receive_room *room, uint32_t slot, struct rx_frame *rx)
 {
     struct msghdr *header = &room->messages[slot].msg_hdr;
     *rx = (struct rx_frame){.bytes = room->vectors[slot].iov_base,
                             .length = room->messages[slot].msg_len,
                             .ifindex = (uint32_t)room->senders[slot].sll_ifindex,
-                            .stamp_ns = now_ns};
+                            .stamp_ns = UNSTAMPED};
     for (struct cmsghdr *control = CMSG_FIRSTHDR(header); control;
          control = CMSG_NXTHDR(header, control))
-        if (control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_TIMESTAMPNS)
+        if (control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_TIMESTAMPING)
             take_stamp(rx, control);
         else if (control->cmsg_level == SOL_PACKET && control->cmsg_type == PACKET_AUXDATA)
             take_vlan_tag(rx, control);
     clear_message(room, slot);
+}
+
+/* The kernel begins to stamp frames some time after a socket asks for it (net_enable_timestamp in
+ * Linux' net/core/dev.c). A frame without a stamp came no later than the frames behind it. */
+static void stamp_others(struct rx_frame *rx_frames, uint32_t used, uint32_t end, int64_t now_ns)
+{
+    for (int64_t latest_ns = now_ns; end > used; end--) {
+        struct rx_frame *rx = &rx_frames[end - 1];
+        if (rx->stamp_ns == UNSTAMPED)
+            rx->stamp_ns = latest_ns;
+        latest_ns = rx->stamp_ns;
+    }
 }
 
 static uint32_t receive_messages(struct channel *channel, struct rx_frame *rx_frames, uint32_t used,
@@ -84,9 +98,11 @@ static uint32_t receive_messages(struct channel *channel, struct rx_frame *rx_fr
     /* MSG_TRUNC: the result is the frame's length, even if it was cut short. */
     int count = recvmmsg(channel->fd, room->messages + used, RECEIVE_BATCH - used,
                          MSG_DONTWAIT | MSG_TRUNC, NULL);
-    for (int i = 0; i < count; i++, used++)
-        take_message(room, used, now_ns, &rx_frames[used]);
-    return used;
+    uint32_t end = count > 0 ? used + (uint32_t)count : used;
+    for (uint32_t slot = used; slot < end; slot++)
+        take_message(room, slot, &rx_frames[slot]);
+    stamp_others(rx_frames, used, end, now_ns);
+    return end;
 }
 
 static uint32_t receive_by_ring(struct ring *ring, struct rx_frame *rx_frames, uint32_t used)
