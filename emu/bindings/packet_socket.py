@@ -20,20 +20,28 @@ def packet_socket(interface: str | None = None) -> socket.socket:
     """An AF_PACKET socket in the calling thread's network namespace.
 
     It receives every frame that arrives at `interface`, or at any interface if that is None, and
-    no frame that it sends itself. The kernel begins to stamp frames some time after the machine's
-    first socket asks for stamps, so the first frames may have none.
+    no frame that it sends itself. Frames have stamps; see `request_stamps`.
     """
     everything = 0 if interface else socket.htons(_ETH_P_ALL)
     opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, everything)
     opened.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
     opened.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
     opened.setsockopt(_SOL_PACKET, _PACKET_QDISC_BYPASS, 1)
-    opened.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPING, _RX_SOFTWARE | _SOFTWARE)
+    request_stamps(opened)
     _enlarge(opened, _SO_RCVBUFFORCE, socket.SO_RCVBUF)
     _enlarge(opened, _SO_SNDBUFFORCE, socket.SO_SNDBUF)
     if interface:
         opened.bind((interface, _ETH_P_ALL))
     return opened
+
+
+def request_stamps(opened: socket.socket) -> None:
+    """Requests the time of arrival with everything that the socket receives.
+
+    The kernel begins to stamp some time after the machine's first socket asks for it, so what
+    arrives first may have no stamp.
+    """
+    opened.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPING, _RX_SOFTWARE | _SOFTWARE)
 
 
 def _enlarge(opened: socket.socket, by_force: int, within_limits: int) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from emu.bindings.af_packet_driver import AfPacketDriver
 from emu.bindings.fabric import Fabric, NodeSubset
-from emu.bindings.packet_socket import packet_socket
+from emu.bindings.packet_socket import packet_socket, request_stamps
 from emu.lab.command import run
 from emu.lab.init import main
 from emu.lab.netns import entered, write_sysctl
@@ -29,6 +29,7 @@ from emu.lab.supervisor import Supervisor
 from emu.measure.timeline import LOSSES
 from emu.spec.scenario import spec_from_json
 from tests.support.switch_job import Forward, Forwarded
+from tests.support.waiting import eventually
 from topologies.graph import Topology
 
 _SECONDS = 10.0
@@ -42,6 +43,7 @@ def forward(job: Forward, supervisor: Supervisor) -> JobResult:
     spec = spec_from_json(job.spec)
     topology = spec.topology.build()
     if job.stamps_late:
+        run(["ip", "link", "set", "lo", "up"])
         _stay_on_one_processor()
         wake_in_time()
     source, sink = _cables(topology)
@@ -63,7 +65,7 @@ def forward(job: Forward, supervisor: Supervisor) -> JobResult:
         for number, frame in enumerate(job.frames):
             source.send(bytes.fromhex(frame))
             if job.stamps_late and number == 1:
-                time.sleep(0.01)
+                _await_stamps()
         arrived: list[str] = []
         while len(arrived) < job.arrivals:
             assert time.monotonic_ns() - start_ns < _SECONDS * 1e9, f"{len(arrived)} arrived"
@@ -83,6 +85,20 @@ def forward(job: Forward, supervisor: Supervisor) -> JobResult:
             lasted_ns=time.monotonic_ns() - start_ns,
         )
         return forwarded, []
+
+
+def _await_stamps() -> None:
+    """Waits until the kernel stamps packets that arrive, seen at the loopback interface."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        request_stamps(probe)
+        probe.bind(("127.0.0.1", 0))
+
+        def is_stamped() -> bool:
+            probe.sendto(b"?", probe.getsockname())
+            _, controls, _, _ = probe.recvmsg(1, 256)
+            return bool(controls)
+
+        eventually(is_stamped)
 
 
 def _cables(topology: Topology) -> tuple[socket.socket, socket.socket]:
