@@ -39,7 +39,7 @@ static void inject(struct fault *fault, picoseconds now)
         clear_others(fault, now);
     fault->active = true;
     if (fault->duration)
-        timer_set(fault->port->clock, &fault->window, now + fault->duration);
+        timer_set_common(fault->port->clock, &fault->window, now + fault->duration);
     fault->ops->inject(fault, now);
 }
 
@@ -68,7 +68,7 @@ struct fault *fault_add(struct faults *faults, struct arena *arena, struct port 
     faults->first = fault;
     timer_init(&fault->window, window);
     picoseconds now = port->clock->now;
-    timer_set(port->clock, &fault->window, config->at_ps > now ? config->at_ps : now);
+    timer_set_common(port->clock, &fault->window, config->at_ps > now ? config->at_ps : now);
     return fault;
 }
 

@@ -18,7 +18,7 @@ static void go_down(struct link_flap *flap, picoseconds now)
     struct fault *fault = &flap->cut.fault;
     flap->is_down = true;
     link_cut_down(fault, now);
-    timer_set(fault->port->clock, &flap->next_change, now + flap->down_ps);
+    timer_set_common(fault->port->clock, &flap->next_change, now + flap->down_ps);
 }
 
 static void come_up(struct link_flap *flap, picoseconds now)
@@ -26,7 +26,7 @@ static void come_up(struct link_flap *flap, picoseconds now)
     struct fault *fault = &flap->cut.fault;
     flap->is_down = false;
     link_cut_up(fault, now);
-    timer_set(fault->port->clock, &flap->next_change, now + flap->period_ps - flap->down_ps);
+    timer_set_common(fault->port->clock, &flap->next_change, now + flap->period_ps - flap->down_ps);
 }
 
 static void change(struct timer *timer, picoseconds now)

@@ -39,6 +39,7 @@ void port_connect(struct port *port, struct port *far, uint64_t rate_bps, picose
                   enum delivery delivery)
 {
     port->line.far = far;
+    port->line.far_index = far->index;
     port->line.rate_bps = rate_bps;
     port->line.byte_time = whole_byte_time(rate_bps);
     port->line.delay = delay;
@@ -70,7 +71,7 @@ static inline void line_send(struct port *port, struct frame *frame, uint32_t wi
         line->delivery == DELIVER_TAIL ? frame->tail_at : early_delivery(line, frame, wire, start);
     port->gauges->tx_wire += wire;
     if (!line->in_flight_count++)
-        timer_set(port->clock, &line->arrival, frame->due_at);
+        timer_set_arrival(port->clock, &line->arrival, frame->due_at, line->far_index);
     list_push(&line->in_flight, frame);
 }
 
@@ -92,7 +93,8 @@ void line_arrival(struct timer *timer, picoseconds now)
     struct port *port = container_of(line, struct port, line);
     struct frame *frame = list_pop(&line->in_flight);
     if (--line->in_flight_count)
-        timer_set(port->clock, &line->arrival, line->in_flight.first->due_at);
+        timer_set_arrival(port->clock, &line->arrival, line->in_flight.first->due_at,
+                          line->far_index);
     port_deliver(line->far, frame, now);
 }
 

@@ -215,7 +215,7 @@ static void look_due(struct timer *timer, picoseconds now)
         look_at(watch, (uint16_t)(left & -left), now);
     if (waits)
         look_at(watch, UINT16_MAX, now);
-    timer_set(watch->clock, timer, now + watch->interval);
+    timer_set_common(watch->clock, timer, now + watch->interval);
 }
 
 bool deadlock_watch_init(struct deadlock_watch *watch, struct clock *clock,
@@ -240,5 +240,5 @@ void deadlock_watch_free(struct deadlock_watch *watch)
 void deadlock_watch_start(struct deadlock_watch *watch, picoseconds now)
 {
     if (watch->interval)
-        timer_set(watch->clock, &watch->look, now + watch->interval);
+        timer_set_common(watch->clock, &watch->look, now + watch->interval);
 }

@@ -6,7 +6,7 @@ static void sampler_due(struct timer *timer, picoseconds now)
 {
     struct sampler *sampler = container_of(timer, struct sampler, due);
     sampler_take(sampler, now);
-    timer_set(sampler->clock, timer, now + sampler->interval);
+    timer_set_common(sampler->clock, timer, now + sampler->interval);
 }
 
 static size_t row_bytes(const struct sampler *sampler)
@@ -51,7 +51,7 @@ void sampler_watch(struct sampler *sampler, uint32_t place, struct port *port)
 
 void sampler_start(struct sampler *sampler, picoseconds now)
 {
-    timer_set(sampler->clock, &sampler->due, now);
+    timer_set_common(sampler->clock, &sampler->due, now);
 }
 
 static void swap(uint32_t *one, uint32_t *other)

@@ -164,7 +164,7 @@ SELDOM static void leave(struct clock *clock, const struct timer *timer)
 /* Whether a queued timer is to fire when its place comes up. */
 static bool is_due_as_queued(const struct timer *timer)
 {
-    return timer->at != NEVER && timer->order == timer->queued_order;
+    return timer->at == timer->queued_at && timer->order == timer->queued_order;
 }
 
 /* ---- time goes on ----------------------------------------------------------------- */
@@ -233,11 +233,12 @@ static struct timer *take_next(struct clock *clock, picoseconds until)
         struct timer *last = wheel->last[slot], *timer = last->next;
         if (timer->queued_at > until)
             return NULL;
+        bool is_due = is_due_as_queued(timer);
         clock->tick = tick_of(timer->queued_at);
         leave_after(wheel, slot, last);
         if (wheel->last[slot] && clock->prefetch)
             prefetch(clock, wheel->last[slot]);
-        if (is_due_as_queued(timer))
+        if (is_due)
             return timer;
         if (timer->at != NEVER)
             enter(clock, timer);
@@ -289,17 +290,37 @@ picoseconds clock_next_deadline(struct clock *clock)
 
 /* ---- timers -------------------------------------------------------------------- */
 
-void timer_set(struct clock *clock, struct timer *timer, picoseconds at)
+/* The classes of timers, in their order at one instant: the highest bits of `order`. */
+#define COMMON (UINT64_C(0) << 62)
+#define ARRIVAL (UINT64_C(1) << 62)
+#define OWN (UINT64_C(2) << 62)
+
+static void set(struct clock *clock, struct timer *timer, picoseconds at, uint64_t order)
 {
     assert(at >= clock->now && at != NEVER);
     timer->at = at;
-    timer->order = clock->order++;
+    timer->order = order;
     if (timer->queued_at != NEVER) {
-        if (at >= timer->queued_at)
+        if (at > timer->queued_at || (at == timer->queued_at && order >= timer->queued_order))
             return;
         leave(clock, timer);
     }
     enter(clock, timer);
+}
+
+void timer_set(struct clock *clock, struct timer *timer, picoseconds at)
+{
+    set(clock, timer, at, OWN | clock->order++);
+}
+
+void timer_set_common(struct clock *clock, struct timer *timer, picoseconds at)
+{
+    set(clock, timer, at, COMMON | clock->order++);
+}
+
+void timer_set_arrival(struct clock *clock, struct timer *timer, picoseconds at, uint32_t number)
+{
+    set(clock, timer, at, ARRIVAL | number);
 }
 
 void timer_cancel(struct timer *timer)

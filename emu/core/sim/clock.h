@@ -7,7 +7,14 @@
  * Nothing in the core asks what time it is. A driver tells the clock how far it
  * may go (`clock_run_until`), and every timer due by then fires in the order of
  * its due time, with `now` set to exactly that time, however late the driver
- * was. Timers due at the same instant fire in the order they were set. */
+ * was. Timers due at the same instant fire in this order:
+ *
+ *     common     what concerns several nodes: faults, samples    in the order they were set
+ *     arrival    a frame reaches a port                          by the number of the port
+ *     own        what a node has set for itself                  in the order they were set
+ *
+ * So what a node does depends on its own past and on the frames that reach it, and not on how
+ * timers of other nodes lie between its own. */
 #ifndef EMU_SIM_CLOCK_H
 #define EMU_SIM_CLOCK_H
 
@@ -39,7 +46,7 @@ static inline picoseconds serialisation(uint64_t bytes, uint64_t rate_bps)
 
 struct timer {
     picoseconds at; /* NEVER when it is not set */
-    uint64_t order; /* when it was set, among timers due at the same instant */
+    uint64_t order; /* among timers due at the same instant */
     void (*fire)(struct timer *timer, picoseconds now);
     /* Where it is queued, which may be for an earlier time than it is set to. */
     picoseconds queued_at; /* NEVER: it is in no queue */
@@ -78,6 +85,10 @@ void timer_init(struct timer *timer, void (*fire)(struct timer *timer, picosecon
 
 /* Sets the timer, or moves it when it is set already; `at` must not lie in the past. */
 void timer_set(struct clock *clock, struct timer *timer, picoseconds at);
+/* The same for a common event, and for the arrival of a frame at the port `number`, of which there
+ * may be one timer alone. */
+void timer_set_common(struct clock *clock, struct timer *timer, picoseconds at);
+void timer_set_arrival(struct clock *clock, struct timer *timer, picoseconds at, uint32_t number);
 void timer_cancel(struct timer *timer);
 
 static inline bool timer_is_set(const struct timer *timer)

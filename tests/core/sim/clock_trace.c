@@ -1,6 +1,8 @@
 /* Applies the commands of standard input, one per line, to a clock and prints the results.
  *
- *     set TIMER AT PERIOD    due at AT, and from then on every PERIOD ps; 0: once
+ *     own TIMER AT PERIOD    due at AT, and from then on every PERIOD ps; 0: once
+ *     common TIMER AT PERIOD, arrival TIMER AT PERIOD    the same for these classes of timers; the
+ *                                                        timer's number is that of the port
  *     cancel TIMER
  *     run UNTIL              prints `TIMER NOW` for each timer that fires
  *     deadline               prints `next AT`
@@ -17,17 +19,28 @@ enum { TIMERS = 64 };
 struct alarm {
     struct timer timer;
     picoseconds period;
+    char class[8];
 };
 
 static struct clock clock_;
 static struct alarm alarms[TIMERS];
+
+static void set(struct alarm *alarm, picoseconds at)
+{
+    if (strcmp(alarm->class, "common") == 0)
+        timer_set_common(&clock_, &alarm->timer, at);
+    else if (strcmp(alarm->class, "arrival") == 0)
+        timer_set_arrival(&clock_, &alarm->timer, at, (uint32_t)(alarm - alarms));
+    else
+        timer_set(&clock_, &alarm->timer, at);
+}
 
 static void fire(struct timer *timer, picoseconds now)
 {
     struct alarm *alarm = container_of(timer, struct alarm, timer);
     printf("%td %" PRId64 "\n", alarm - alarms, now);
     if (alarm->period)
-        timer_set(&clock_, timer, now + alarm->period);
+        set(alarm, now + alarm->period);
 }
 
 static void prefetch(const struct timer *timer, unsigned events_away)
@@ -39,10 +52,12 @@ static void obey(const char *command)
 {
     unsigned number;
     picoseconds at, period;
-    if (sscanf(command, "set %u %" SCNd64 " %" SCNd64, &number, &at, &period) == 3) {
+    char class[8];
+    if (sscanf(command, "%7s %u %" SCNd64 " %" SCNd64, class, &number, &at, &period) == 4) {
         assert(number < TIMERS);
         alarms[number].period = period;
-        timer_set(&clock_, &alarms[number].timer, at);
+        strcpy(alarms[number].class, class);
+        set(&alarms[number], at);
     } else if (sscanf(command, "cancel %u", &number) == 1) {
         assert(number < TIMERS);
         timer_cancel(&alarms[number].timer);

@@ -13,6 +13,8 @@ import pytest
 HERE = Path(__file__).parent
 CORE = HERE.parents[2] / "emu/core"
 NEVER = 2**63 - 1
+CLASSES = ("common", "arrival", "own")
+"""In their order at one instant."""
 TIMERS = 64
 REACHES = [0, 1, 1_000, 50_000, 3_000_000, 10**10, 10**13, 10**17]
 """Maximum distances of timers in ps: within a tick, within each wheel's turn, beyond."""
@@ -24,31 +26,33 @@ class Model:
 
     now: int = 0
     set_at: int = 0
-    alarms: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-    """By timer: the time when it is due, the order in which it was set, its period."""
+    alarms: dict[int, tuple[int, int, int, str, int]] = field(default_factory=dict)
+    """By timer: the time when it is due, the place of its class, its place there (by when it was
+    set, or by number), its class, its period."""
     said: list[str] = field(default_factory=list)
 
-    def set(self, timer: int, at: int, period: int) -> None:
+    def set(self, kind: str, timer: int, at: int, period: int) -> None:
         self.set_at += 1
-        self.alarms[timer] = (at, self.set_at, period)
+        place = timer if kind == "arrival" else self.set_at
+        self.alarms[timer] = (at, CLASSES.index(kind), place, kind, period)
 
     def cancel(self, timer: int) -> None:
         self.alarms.pop(timer, None)
 
     def run(self, until: int) -> None:
         while self.alarms:
-            timer = min(self.alarms, key=lambda n: self.alarms[n][:2])
-            at, _, period = self.alarms[timer]
+            timer = min(self.alarms, key=lambda n: self.alarms[n][:3])
+            at, _, _, kind, period = self.alarms[timer]
             if at > until:
                 break
             del self.alarms[timer]
             self.said.append(f"{timer} {at}")
             if period:
-                self.set(timer, at + period, period)
+                self.set(kind, timer, at + period, period)
         self.now = until
 
     def deadline(self) -> None:
-        self.said.append(f"next {min((at for at, _, _ in self.alarms.values()), default=NEVER)}")
+        self.said.append(f"next {min((at for at, *_ in self.alarms.values()), default=NEVER)}")
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +73,10 @@ def test_timers_fire_like_those_of_a_plain_list(program: Path, seed: int) -> Non
         command = _command(rng, model)
         script.append(command)
         verb, *numbers = command.split()
-        getattr(model, verb)(*map(int, numbers))
+        if verb in CLASSES:
+            model.set(verb, *map(int, numbers))
+        else:
+            getattr(model, verb)(*map(int, numbers))
     done = subprocess.run([program], input="\n".join(script), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == model.said
@@ -78,7 +85,7 @@ def test_timers_fire_like_those_of_a_plain_list(program: Path, seed: int) -> Non
 
 def test_next_three_timers_of_a_tick_are_prefetched(program: Path) -> None:
     """Each event brings a timer one event nearer; timers of the next tick are not prefetched."""
-    script = ["prefetch", *(f"set {timer} {10 + timer} 0" for timer in range(5)), "set 9 1024 0"]
+    script = ["prefetch", *(f"own {timer} {10 + timer} 0" for timer in range(5)), "own 9 1024 0"]
     done = subprocess.run(
         [program], input="\n".join([*script, "run 2048"]), capture_output=True, text=True
     )
@@ -97,11 +104,11 @@ def _command(rng: random.Random, model: Model) -> str:
     match rng.choices(["set", "cancel", "run", "deadline"], [70, 10, 15, 5])[0]:
         case "set":
             period = 0 if rng.random() < 0.9 else max(1, reach // 3)
-            return f"set {timer} {at} {period}"
+            return f"{rng.choice(CLASSES)} {timer} {at} {period}"
         case "cancel":
             return f"cancel {timer}"
         case "run":
             # Not so far that timers of short period fire millions of times.
-            busy = min((period for _, _, period in model.alarms.values() if period), default=NEVER)
+            busy = min((period for *_, period in model.alarms.values() if period), default=NEVER)
             return f"run {min(at, model.now + 20 * busy)}"
     return "deadline"
