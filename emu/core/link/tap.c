@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+enum { ID_COUNT_BITS = 40 };
+
 bool tap_init(struct tap *tap, size_t size, uint32_t ports)
 {
     assert((size & (size - 1)) == 0);
@@ -13,7 +15,8 @@ bool tap_init(struct tap *tap, size_t size, uint32_t ports)
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     tap->ring = ring == MAP_FAILED ? NULL : ring;
     tap->missed_at = calloc(ports, sizeof *tap->missed_at);
-    if (tap->ring && tap->missed_at)
+    tap->ids = calloc(ports, sizeof *tap->ids);
+    if (tap->ring && tap->missed_at && tap->ids)
         return true;
     tap_free(tap);
     return false;
@@ -24,6 +27,7 @@ void tap_free(struct tap *tap)
     if (tap->ring)
         munmap(tap->ring, tap->size);
     free(tap->missed_at);
+    free(tap->ids);
     *tap = (struct tap){0};
 }
 
@@ -43,9 +47,16 @@ static void count_one(uint64_t *count)
     __atomic_store_n(count, *count + 1, __ATOMIC_RELAXED);
 }
 
-void tap_frame(struct tap *tap, uint32_t port_index, const struct frame *frame,
+static void give_id(struct tap *tap, uint32_t port_index, struct frame *frame)
+{
+    frame->id = (uint64_t)port_index << ID_COUNT_BITS | ++tap->ids[port_index];
+}
+
+void tap_frame(struct tap *tap, uint32_t port_index, struct frame *frame,
                enum tap_direction direction, picoseconds at)
 {
+    if (!frame->id)
+        give_id(tap, port_index, frame);
     struct {
         int64_t time_ps;
         uint64_t packet_id;

@@ -9,7 +9,11 @@
  * only its own counts, and reads those of the other atomically.
  *
  * The time of an arriving frame is that of its last bit, the time of a leaving frame that of its
- * first bit. */
+ * first bit.
+ *
+ * A packet has the same id at all captured ports. The first one that sees it gives it the id: its
+ * index, and a count of its own in the lower 40 bits. So ids do not depend on what happens
+ * elsewhere at the same time. */
 #ifndef EMU_LINK_TAP_H
 #define EMU_LINK_TAP_H
 
@@ -25,13 +29,14 @@ struct tap {
     uint64_t head, tail; /* bytes written and removed so far */
     uint64_t missed;     /* records that found no room */
     uint64_t *missed_at; /* the same for each port */
+    uint64_t *ids;       /* packets that each port has given an id */
 };
 
 /* Set-up only; `size` is a power of two. False when there is no memory. */
 bool tap_init(struct tap *tap, size_t size, uint32_t ports);
 void tap_free(struct tap *tap);
 
-void tap_frame(struct tap *tap, uint32_t port_index, const struct frame *frame,
+void tap_frame(struct tap *tap, uint32_t port_index, struct frame *frame,
                enum tap_direction direction, picoseconds at);
 
 /* The next contiguous bytes to write to a file (0: none). `tap_taken` frees them. */

@@ -66,7 +66,6 @@ struct frame *frame_new_stored(struct frame_pool *pool, uint8_t kind, uint32_t l
         return NULL;
     }
     *frame = (struct frame){.bytes = (uint8_t *)(frame + 1),
-                            .id = ++pool->ids,
                             .length = length,
                             .stored = (uint16_t)stored,
                             .kind = kind,

@@ -43,7 +43,7 @@ struct frame {
     uint8_t *bytes;
     picoseconds tail_at; /* when its last bit reached, or will reach, this node */
     picoseconds due_at;  /* when the holder acts on it next */
-    uint64_t id;         /* unique in a run: the same packet at several points */
+    uint64_t id;         /* of captures (tap.h); 0: none has seen it */
     uint32_t length;     /* bytes on the wire, as a capture shows them */
     uint16_t stored;     /* of these, bytes that are there: all, or the headers */
     uint16_t out_port;   /* in a switch: the port it leaves by */
@@ -80,7 +80,6 @@ struct frame_slots {
 
 struct frame_pool {
     struct frame_slots small, large;
-    uint64_t ids;
     uint64_t exhausted; /* requests that found the pool empty */
     uint32_t in_use;
 };
@@ -95,7 +94,7 @@ void frame_pool_prefault(struct frame_pool *pool, uint32_t frames);
 
 /* A frame of `length` bytes that holds the first `stored` of them. NULL when
  * the pool is empty or `stored` exceeds the largest slot. The bytes are not
- * cleared; id is new, charge is empty, the rest is zero. */
+ * cleared; charge is empty, the rest is zero. */
 struct frame *frame_new_stored(struct frame_pool *pool, uint8_t kind, uint32_t length,
                                uint32_t stored);
 void frame_free(struct frame_pool *pool, struct frame *frame);

@@ -14,7 +14,7 @@ static bool over;
 static void *capture(void *captured)
 {
     uint8_t bytes[FRAME] = {0};
-    const struct frame frame = {.bytes = bytes, .length = FRAME, .stored = FRAME};
+    struct frame frame = {.bytes = bytes, .length = FRAME, .stored = FRAME};
     while (!__atomic_load_n(&over, __ATOMIC_RELAXED)) {
         tap_frame(&tap, CAPTURED, &frame, TAP_IN, 0);
         ++*(uint64_t *)captured;
