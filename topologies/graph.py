@@ -9,13 +9,18 @@ routes, ibsim's net file. Names and addresses follow a rule:
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from emu.ib_rates import width_of
 from topologies.distance import distances
+from topologies.next_hops import NextHops, ShortestPaths
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -190,56 +195,86 @@ class Topology:
     def next_hops(self) -> dict[str, dict[str, tuple[Port, ...]]]:
         """switch -> host -> its ports on a shortest path to that host, lowest number first.
 
-        Hosts never forward. A host that cannot be reached has no entry. All other switches have the
-        same entry for all hosts on the same switch.
+        A host that cannot be reached has no entry. For fabrics of a lab's size: it has an entry for
+        each switch and host. `next_hops_of` has the same by leaf.
         """
-        routes: dict[str, dict[str, tuple[Port, ...]]] = {s.name: {} for s in self.switches}
-        for host in self.hosts:
-            for edge_port in map(self.peer.__getitem__, self.ports[host.name]):
-                for switch, ports in self.towards[edge_port.node].items():
-                    routes[switch][host.name] = ports
-                routes[edge_port.node][host.name] = (edge_port,)
-        return routes
+        return {switch: self.hops_of(switch, self.host) for switch in self.switch}
+
+    def hops_of(self, switch: str, hosts: Iterable[str]) -> dict[str, tuple[Port, ...]]:
+        """Host -> the ports of a switch on a shortest path to it, for those that it reaches."""
+        found = ((host, self.hops(switch, host)) for host in hosts)
+        return {host: hops for host, hops in found if hops}
 
     def hops(self, switch: str, host: str) -> tuple[Port, ...]:
         """The ports of one switch on a shortest path to one host; none if it is unreachable."""
         for edge_port in map(self.peer.__getitem__, self.ports[host]):
-            leaf = edge_port.node
-            hops = (edge_port,) if leaf == switch else self.towards[leaf].get(switch, ())
+            if edge_port.node == switch:
+                return (edge_port,)
+            own = self.next_hops_of(switch)
+            hops = own.lists[own.of_leaf[self.leaf_number[edge_port.node]]]
             if hops:
                 return hops
         return ()
 
-    @cached_property
-    def towards(self) -> dict[str, dict[str, tuple[Port, ...]]]:
-        """leaf -> each other switch that reaches it -> its ports on a shortest path to that leaf.
+    def next_hops_of(self, switch: str) -> NextHops:
+        """The next hops of one switch to each leaf, in the order of `leaves`."""
+        return self._shortest_paths.of(switch)
 
-        The leaves are in the order of their first hosts.
-        """
-        return {leaf: self._towards(leaf) for leaf in self.leaves}
+    def changed_hops(self, later: Topology) -> Iterator[tuple[str, dict[str, tuple[Port, ...]]]]:
+        """The switches whose next hops differ in `later`, which has the same nodes, each with its
+        next hops there to the hosts for which they differ. None: unreachable."""
+        leaves = list(self.leaves | later.leaves)
+        recabled = [host for host in self.host if self.ports[host] != later.ports[host]]
+        for switch in self.switch:
+            number: dict[tuple[Port, ...], int] = {(): 0}
+            before, after = (part._numbered_hops(switch, leaves, number) for part in (self, later))
+            changed = [leaves[place] for place in np.flatnonzero(before != after).tolist()]
+            parts = [part.leaves.get(leaf, ()) for leaf in changed for part in (self, later)]
+            hosts = (host for part in parts for host in part)
+            changes = {
+                host: later.hops(switch, host)
+                for host in dict.fromkeys((*hosts, *recabled))
+                if self.hops(switch, host) != later.hops(switch, host)
+            }
+            if changes:
+                yield switch, changes
+
+    def _numbered_hops(
+        self, switch: str, leaves: Sequence[str], number: dict[tuple[Port, ...], int]
+    ) -> NDArray[np.int64]:
+        """For each of `leaves`, the number of the switch's next hops to it; 0: unreachable. Lists
+        without a number get one."""
+        own = self.next_hops_of(switch)
+        numbers = np.array([number.setdefault(hops, len(number)) for hops in own.lists])
+        of_leaf = np.append(numbers[own.of_leaf], 0)
+        return of_leaf[[self.leaf_number.get(leaf, -1) for leaf in leaves]]
+
+    @cached_property
+    def _shortest_paths(self) -> ShortestPaths:
+        return ShortestPaths(self._cabled, list(self.leaves))
 
     @cached_property
     def leaves(self) -> dict[str, list[str]]:
-        """Each switch with cables to hosts -> these hosts."""
+        """Each switch with cables to hosts -> these hosts. Leaves are in the order of their first
+        hosts."""
         leaves: dict[str, list[str]] = {}
         for host in self.hosts:
             for port in self.ports[host.name]:
                 leaves.setdefault(self.peer[port].node, []).append(host.name)
         return leaves
 
-    def _towards(self, target: str) -> dict[str, tuple[Port, ...]]:
-        """Each other switch that reaches the switch `target` -> its ports on a shortest path."""
-        distance = distances(self._fabric, (target,))
-        return {
-            switch: tuple([port for port, far in self._cabled[switch] if distance[far] < steps])
-            for switch, steps in distance.items()
-            if switch != target
-        }
+    @cached_property
+    def leaf_of_host(self) -> tuple[NDArray[np.int64], NDArray[np.uint16]]:
+        """Two columns: for each cable of a host the number of its leaf, and the low 16 bits of the
+        host's address. Cables of the same leaf are together."""
+        hosts = [(leaf, host) for leaf, own in enumerate(self.leaves.values()) for host in own]
+        numbers = np.array([leaf for leaf, _ in hosts], np.int64)
+        return numbers, np.array([self.addresses[host] for _, host in hosts], np.uint16)
 
     @cached_property
-    def _fabric(self) -> dict[str, list[str]]:
-        """The neighbouring switches of each switch, without hosts."""
-        return {switch: [far for _, far in cabled] for switch, cabled in self._cabled.items()}
+    def leaf_number(self) -> dict[str, int]:
+        """The place of each leaf among the leaves."""
+        return {leaf: number for number, leaf in enumerate(self.leaves)}
 
     @cached_property
     def _cabled(self) -> dict[str, list[tuple[Port, str]]]:

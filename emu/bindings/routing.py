@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from emu._core import lib
+import numpy as np
+from numpy.typing import NDArray
+
+from emu._core import ffi, lib
 from emu.bindings.source_ports import source_ports
 from emu.errors import FabricError
 from emu.spec.outages import Rerouting, degraded, outages
@@ -41,17 +44,21 @@ class IpRoutes:
             _have_memory(lib.switch_pin_flow(core, *ends, pin.udp_source, pin.port.number))
 
     def _add_routes(self, switch: str) -> None:
-        """Adds the routes. Most hosts share their next hops with others and are added together."""
+        """Adds the routes to all hosts with the same next hops together."""
         topology = self._topology
-        groups: dict[tuple[Port, ...], list[str]] = {}
-        for leaf, hosts in topology.leaves.items():
-            if leaf != switch:
-                groups.setdefault(topology.towards[leaf].get(switch, ()), []).extend(hosts)
-        groups.pop((), None)
-        groups |= {topology.hops(switch, host): [host] for host in topology.leaves.get(switch, ())}
-        for hops, hosts in groups.items():
-            to, by = list(map(topology.addresses.__getitem__, hosts)), _numbers(hops)
-            _have_memory(lib.switch_add_routes(self._core, to, len(to), by, len(by)))
+        leaf_of, addresses = topology.leaf_of_host
+        own = topology.next_hops_of(switch)
+        list_of = own.of_leaf[leaf_of]
+        order = np.argsort(list_of, kind="stable")
+        ends = np.cumsum(np.bincount(list_of, minlength=len(own.lists)))
+        for number, hops in enumerate(own.lists[1:], 1):
+            self._add(addresses[order[ends[number - 1] : ends[number]]], hops)
+        for host in topology.leaves.get(switch, ()):
+            self._add(np.array([self._address(host)], np.uint16), topology.hops(switch, host))
+
+    def _add(self, addresses: NDArray[np.uint16], hops: Sequence[Port]) -> None:
+        to, by = ffi.from_buffer("uint16_t[]", addresses), _numbers(hops)
+        _have_memory(lib.switch_add_routes(self._core, to, len(to), by, len(by)))
 
     def follow(self, changes: Mapping[str, Sequence[int]], cause_ps: int, now_ps: int) -> int:
         """Changes routes (host -> port numbers) in a running switch, because links changed at
@@ -119,7 +126,7 @@ class LidRoutes:
         lft = lfts[self._switch.name]
         routes = {lid: [number] if number else [] for lid, number in lft.items()}
         if self._routing.kind in PACKET_KINDS:
-            for host, hops in topology.next_hops[self._switch.name].items():
+            for host, hops in topology.hops_of(self._switch.name, topology.host).items():
                 for lid in range(self._lids[host], self._lids[host] + (1 << self._lmc)):
                     if routes.get(lid):
                         routes[lid] += [port.number for port in hops]

@@ -12,6 +12,7 @@ import click
 from emu.cli.notes import print_note
 from emu.errors import UsageError
 from emu.fabric_kind import FABRIC_KINDS, ROCE
+from emu.limits import MAX_HOSTS, MAX_SWITCH_PORTS
 from emu.output_dir import write_text
 
 _TOPOLOGIES = ("leaf-spine", "fat-tree", "rail", "dumbbell", "ring", "parking-lot", "torus")
@@ -64,23 +65,27 @@ def _congestion_control(
     help="The topology of the switches.",
 )
 @click.option(
-    "--hosts", type=click.IntRange(2, 1024), default=8, show_default=True, help="Number of hosts."
+    "--hosts",
+    type=click.IntRange(2, MAX_HOSTS),
+    default=8,
+    show_default=True,
+    help="Number of hosts.",
 )
 @click.option(
     "--leaves",
     "--switches",
     "switches",
-    type=click.IntRange(1, 64),
+    type=click.IntRange(1, MAX_SWITCH_PORTS),
     help="Leaf switches, or switches of a ring or parking-lot.  [default: by the hosts]",
 )
 @click.option(
     "--spines",
-    type=click.IntRange(1, 64),
+    type=click.IntRange(1, MAX_SWITCH_PORTS),
     help="Spine switches.  [default: as many as a leaf has hosts, without oversubscription]",
 )
 @click.option(
     "--gpus",
-    type=click.IntRange(2, 64),
+    type=click.IntRange(2, MAX_SWITCH_PORTS),
     help="rail: GPUs of a server, each with a NIC of its own.  [default: 8]",
 )
 @click.option(

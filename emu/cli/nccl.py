@@ -21,6 +21,7 @@ from emu.cli.record import record, refuse_unwritable
 from emu.clocks import CLOCKS, VIRTUAL, Clock
 from emu.errors import ExitCode, UsageError
 from emu.fabric_kind import FABRIC_KINDS
+from emu.limits import MAX_SWITCH_PORTS
 from emu.measure.forecast import Forecast
 from emu.measure.recording import JobRecord
 from emu.output_dir import write_text, writing_into
@@ -372,8 +373,8 @@ def _fabric(
     return load_fabric(path, one_switch, (*settings, *chosen), verb="nccl")
 
 
-_PORTS = 128
-"""The largest number of hosts of a leaf in a spec."""
+_PORTS = MAX_SWITCH_PORTS - 1
+"""The largest number of hosts of a leaf with one spine."""
 _ONE_SWITCH = """
 topology:
   kind: leaf-spine

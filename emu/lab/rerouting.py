@@ -27,7 +27,7 @@ from emu.lab.ipc.codec import Message
 from emu.lab.ipc.routing import Converging, LinksChanged, Routes, RoutesLoaded
 from emu.lab.link_history import LinkHistory
 from emu.lab.routes import GroupIds, RouteTable, change_lines, route_table
-from emu.spec.outages import changed_hops, degraded
+from emu.spec.outages import degraded
 from emu.spec.scenario import Spec
 from topologies.graph import Cable, Topology
 
@@ -113,11 +113,7 @@ class LiveRouting:
 
 def _changes(before: Topology, after: Topology) -> dict[str, dict[str, tuple[int, ...]]]:
     """Switch -> host -> port numbers; only the routes that differ."""
-    found = {}
-    for switch, hops in after.next_hops.items():
-        changed = changed_hops(before.next_hops[switch], hops)
-        if changed:
-            found[switch] = {
-                host: tuple(p.number for p in ports) for host, ports in changed.items()
-            }
-    return found
+    return {
+        switch: {host: tuple(p.number for p in ports) for host, ports in changed.items()}
+        for switch, changed in before.changed_hops(after)
+    }

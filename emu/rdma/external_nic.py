@@ -97,6 +97,10 @@ class _Cable(Kind):
     def host_count(self) -> int:
         return 1
 
+    @property
+    def most_ports(self) -> int:
+        return 1
+
     def lay_out(self) -> Topology:
         host = Host(_HOST, int(self.own.address) - HOST_NETWORK)
         ends = Port(_HOST, 0, self.own.kernel.mac), Port(_FAR, 1, self.far_mac)

@@ -97,8 +97,8 @@ def _equal_ports(topology: Topology) -> set[tuple[str, tuple[Port, ...]]]:
     """Each switch with a group of its equal ports."""
     of_several = {
         (switch, ports)
-        for hops in topology.towards.values()
-        for switch, ports in hops.items()
+        for switch in topology.switch
+        for ports in topology.next_hops_of(switch).lists
         if len(ports) > 1
     }
     return {

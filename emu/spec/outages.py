@@ -40,11 +40,9 @@ def reroutings(spec: Spec) -> list[Rerouting]:
     found = []
     for at_ps, down in outages(spec):
         after = degraded(topology, down)
-        for switch, hops in after.next_hops.items():
-            changes = changed_hops(before.next_hops[switch], hops)
-            if changes:
-                when = at_ps + spec.switch(switch).routing.convergence_ps
-                found.append(Rerouting(when, switch, changes))
+        for switch, changes in before.changed_hops(after):
+            when = at_ps + spec.switch(switch).routing.convergence_ps
+            found.append(Rerouting(when, switch, changes))
         before = after
     return sorted(found, key=lambda change: change.at_ps)
 
@@ -104,12 +102,3 @@ def degraded(topology: Topology, down: frozenset[Cable]) -> Topology:
         return topology
     up = tuple(cable for cable in topology.cables if cable not in down)
     return _degraded(up, topology)
-
-
-def changed_hops(before: Hops, after: Hops) -> Hops:
-    """A switch's new next hops to each host whose next hops changed. None: unreachable."""
-    return {
-        host: after.get(host, ())
-        for host in before | after
-        if before.get(host, ()) != after.get(host, ())
-    }

@@ -33,11 +33,9 @@ from pydantic_core import CoreSchema
 
 from emu import units
 from emu.ib_rates import parse_ib_rate, width_of, write_ib_rate
+from emu.limits import MAX_HOSTS
 from emu.spec.notes import note
 from emu.spec.numbers import leading_zero
-
-MAX_HOSTS = 1024
-"""The most hosts of a fabric; addresses and LIDs do not suffice for more."""
 
 LARGEST_SIZE = 2**40
 """Bytes."""

@@ -183,7 +183,11 @@ class Spec(Model):
         if name not in self._switches:
             given = self.given_switch(name)
             latency_ps, _ = self.switch_latency(name)
-            self._switches[name] = given.model_copy(update={"latency_given": latency_ps})
+            alike = id(given), latency_ps
+            if alike not in self._alike_switches:
+                own = given.model_copy(update={"latency_given": latency_ps})
+                self._alike_switches[alike] = own
+            self._switches[name] = self._alike_switches[alike]
         return self._switches[name]
 
     def given_switch(self, name: str) -> SwitchSpec:
@@ -192,6 +196,11 @@ class Spec(Model):
 
     @cached_property
     def _switches(self) -> dict[str, SwitchSpec]:
+        return {}
+
+    @cached_property
+    def _alike_switches(self) -> dict[tuple[int, int], SwitchSpec]:
+        """By the given settings (which live as long as the spec) and what is derived."""
         return {}
 
     @property
@@ -258,10 +267,19 @@ class Spec(Model):
         given, switch = self.given_port(port), self.switch(port.node)
         if given.ecn is None and given is self.given_switch(port.node):
             return switch
-        found: dict[str, Any] = {"latency_given": switch.latency_ps}
-        if given.ecn is not None:
-            found["ecn"] = with_thresholds(given.ecn, partial(self.curve_scale, port))
-        return given.model_copy(update=found)
+        cable = self.topology.build().cable[port]
+        alike = id(given), id(switch), self.shared_pool(port.node), cable.rate_bps, cable.delay_ps
+        if alike not in self._alike_ports:
+            found: dict[str, Any] = {"latency_given": switch.latency_ps}
+            if given.ecn is not None:
+                found["ecn"] = with_thresholds(given.ecn, partial(self.curve_scale, port))
+            self._alike_ports[alike] = given.model_copy(update=found)
+        return self._alike_ports[alike]
+
+    @cached_property
+    def _alike_ports(self) -> dict[tuple[int, int, int, int, int], SwitchSpec]:
+        """By all that the settings of a port are derived from: thousands of ports have few."""
+        return {}
 
     def curve_scale(self, port: Port, queue: int | None) -> PortScale:
         """The inputs from which a queue's curve is derived; None: that of the queues without one of
@@ -359,13 +377,15 @@ class Spec(Model):
         return {key: dscp for key, dscp in own.items() if key not in given}
 
     def _with_dscps(self, name: str, settings: HostSpec) -> HostSpec:
-        if name not in self._hosts_of_presets:
+        alike = id(settings), *self._preset_dscps[name]
+        if alike not in self._hosts_of_presets:
             nic = settings.nic.model_copy(update=self.dscps_of_preset(name))
-            self._hosts_of_presets[name] = settings.model_copy(update={"nic": nic})
-        return self._hosts_of_presets[name]
+            self._hosts_of_presets[alike] = settings.model_copy(update={"nic": nic})
+        return self._hosts_of_presets[alike]
 
     @cached_property
-    def _hosts_of_presets(self) -> dict[str, HostSpec]:
+    def _hosts_of_presets(self) -> dict[tuple[int, ...], HostSpec]:
+        """By the settings without the preset, and the DSCPs of the preset."""
         return {}
 
     @cached_property

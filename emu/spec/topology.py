@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from math import prod
@@ -13,9 +14,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from emu.limits import MAX_HOSTS, MAX_SWITCH_PORTS
 from emu.spec.base import Model
 from emu.spec.notes import note
-from emu.spec.quantities import MAX_HOSTS, Integer, Length, Rate, Time, named_like
+from emu.spec.quantities import Integer, Length, Rate, Time, named_like
 from topologies.dumbbell import dumbbell
 from topologies.fat_tree import fat_tree
 from topologies.graph import Builder, Cable, Topology, Wire
@@ -112,9 +114,14 @@ class Kind(Model, ABC):
         """The number of hosts, without building the graph."""
 
     @property
+    @abstractmethod
+    def most_ports(self) -> int:
+        """The number of ports of the largest switch, without building the graph."""
+
+    @property
     def can_be_built(self) -> bool:
         """Whether `build` succeeds; if not, a rule reports the reason."""
-        return self.host_count <= MAX_HOSTS
+        return self.host_count <= MAX_HOSTS and self.most_ports <= MAX_SWITCH_PORTS
 
     @abstractmethod
     def lay_out(self) -> Topology:
@@ -137,19 +144,19 @@ class LeafSpine(Kind):
     kind: Literal["leaf-spine"] = Field(description="Kind of topology.")
     spines: Integer = Field(
         ge=1,
-        le=64,
+        le=MAX_SWITCH_PORTS,
         description="Number of spine switches: spine1, spine2, ...",
         json_schema_extra=note(unit="switches"),
     )
     leaves: Integer = Field(
         ge=1,
-        le=64,
+        le=MAX_SWITCH_PORTS,
         description="Number of leaf switches: leaf1, leaf2, ...",
         json_schema_extra=note(unit="switches"),
     )
     hosts_per_leaf: Integer = Field(
         ge=1,
-        le=128,
+        le=MAX_SWITCH_PORTS,
         description="Hosts on each leaf: h1, h2, ... on leaf1, then on leaf2, ...",
         json_schema_extra=note(unit="hosts"),
     )
@@ -158,6 +165,10 @@ class LeafSpine(Kind):
     @property
     def host_count(self) -> int:
         return self.leaves * self.hosts_per_leaf
+
+    @property
+    def most_ports(self) -> int:
+        return max(self.hosts_per_leaf + self.spines, self.leaves)
 
     def lay_out(self) -> Topology:
         return leaf_spine(
@@ -174,7 +185,7 @@ class Dumbbell(Kind):
     kind: Literal["dumbbell"] = Field(description="Kind of topology.")
     hosts_per_side: Integer = Field(
         ge=1,
-        le=128,
+        le=MAX_SWITCH_PORTS,
         description="Hosts on each switch: h1, h2, ... left, then the same right.",
         json_schema_extra=note(unit="hosts"),
     )
@@ -183,6 +194,10 @@ class Dumbbell(Kind):
     @property
     def host_count(self) -> int:
         return 2 * self.hosts_per_side
+
+    @property
+    def most_ports(self) -> int:
+        return self.hosts_per_side + 1
 
     def lay_out(self) -> Topology:
         return dumbbell(
@@ -229,9 +244,10 @@ class FatTree(Kind):
     kind: Literal["fat-tree"] = Field(description="Kind of topology.")
     k: Annotated[Integer, AfterValidator(_even)] = Field(
         ge=2,
-        le=16,
+        le=50,
         description="Ports of each switch, an even number: 4 makes 16 hosts, 8 makes 128, 16 "
-        "makes 1024. Switches are edge1, ..., agg1, ... and core1, ...",
+        "makes 1024, 32 makes 8192, 40 makes 16000. Switches are edge1, ..., agg1, ... and "
+        "core1, ...",
         json_schema_extra=note(unit="ports"),
     )
     links: FatTreeLinks = Field(default=FatTreeLinks(), description="Rate and delay of the cables.")
@@ -239,6 +255,10 @@ class FatTree(Kind):
     @property
     def host_count(self) -> int:
         return self.k**3 // 4
+
+    @property
+    def most_ports(self) -> int:
+        return self.k
 
     def lay_out(self) -> Topology:
         links = self.links
@@ -256,13 +276,13 @@ class Ring(Kind):
     kind: Literal["ring"] = Field(description="Kind of topology.")
     switches: Integer = Field(
         ge=3,
-        le=64,
+        le=MAX_SWITCH_PORTS,
         description="Number of switches: ring1, ring2, ... and back to ring1.",
         json_schema_extra=note(unit="switches"),
     )
     hosts_per_switch: Integer = Field(
         ge=1,
-        le=128,
+        le=MAX_SWITCH_PORTS,
         description="Hosts on each switch: h1, h2, ... on ring1, then on ring2, ...",
         json_schema_extra=note(unit="hosts"),
     )
@@ -271,6 +291,10 @@ class Ring(Kind):
     @property
     def host_count(self) -> int:
         return self.switches * self.hosts_per_switch
+
+    @property
+    def most_ports(self) -> int:
+        return self.hosts_per_switch + 2
 
     def lay_out(self) -> Topology:
         return ring(
@@ -292,7 +316,7 @@ class Torus(Kind):
     )
     hosts_per_switch: Integer = Field(
         ge=1,
-        le=128,
+        le=MAX_SWITCH_PORTS,
         description="Hosts on each switch: h1, h2, ... on t1_1, then on t1_2, ...",
         json_schema_extra=note(unit="hosts"),
     )
@@ -301,6 +325,10 @@ class Torus(Kind):
     @property
     def host_count(self) -> int:
         return prod(self.dimensions) * self.hosts_per_switch
+
+    @property
+    def most_ports(self) -> int:
+        return self.hosts_per_switch + 2 * len(self.dimensions)
 
     def lay_out(self) -> Topology:
         return torus(
@@ -316,13 +344,13 @@ class ParkingLot(Kind):
     kind: Literal["parking-lot"] = Field(description="Kind of topology.")
     switches: Integer = Field(
         ge=2,
-        le=64,
+        le=MAX_SWITCH_PORTS,
         description="Number of switches: lot1, lot2, ...",
         json_schema_extra=note(unit="switches"),
     )
     hosts_per_switch: Integer = Field(
         ge=1,
-        le=128,
+        le=MAX_SWITCH_PORTS,
         description="Hosts on each switch: h1, h2, ... on lot1, then on lot2, ...",
         json_schema_extra=note(unit="hosts"),
     )
@@ -331,6 +359,10 @@ class ParkingLot(Kind):
     @property
     def host_count(self) -> int:
         return self.switches * self.hosts_per_switch
+
+    @property
+    def most_ports(self) -> int:
+        return self.hosts_per_switch + 2
 
     def lay_out(self) -> Topology:
         return parking_lot(
@@ -346,18 +378,21 @@ class Rail(Kind):
 
     kind: Literal["rail"] = Field(description="Kind of topology.")
     servers: Integer = Field(
-        ge=1, le=128, description="Number of servers.", json_schema_extra=note(unit="servers")
+        ge=1,
+        le=MAX_SWITCH_PORTS,
+        description="Number of servers.",
+        json_schema_extra=note(unit="servers"),
     )
     rails: Integer = Field(
         ge=1,
-        le=64,
+        le=MAX_SWITCH_PORTS,
         description="NICs of a server, and leaf switches: rail1, rail2, ... Each NIC is a host: "
         "with 4 rails, server 1 has h1 to h4, server 2 h5 to h8; h1 and h5 are on rail1.",
         json_schema_extra=note(unit="NICs"),
     )
     spines: Integer = Field(
         ge=1,
-        le=64,
+        le=MAX_SWITCH_PORTS,
         description="Number of spine switches: spine1, spine2, ...",
         json_schema_extra=note(unit="switches"),
     )
@@ -366,6 +401,10 @@ class Rail(Kind):
     @property
     def host_count(self) -> int:
         return self.servers * self.rails
+
+    @property
+    def most_ports(self) -> int:
+        return max(self.servers + self.spines, self.rails)
 
     def lay_out(self) -> Topology:
         return rail(
@@ -406,6 +445,10 @@ class Graph(Kind):
     @property
     def host_count(self) -> int:
         return len(self.hosts)
+
+    @property
+    def most_ports(self) -> int:
+        return max(Counter(name for link in self.links for name in link.between).values())
 
     @property
     def can_be_built(self) -> bool:

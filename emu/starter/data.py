@@ -47,7 +47,10 @@ _LOSSY_TIMEOUT = 8
 _MOST_DOUBLED = 11
 _ROOM = 4
 """The time limit as a multiple of the time at the rate of the links."""
+_MOST_WITH_PAYLOAD = 1024
+"""The most hosts of a spec whose messages carry their bytes."""
 REASONS = {
+    ("payload",): "Here elided: so many hosts need the virtual clock, and their bytes much memory.",
     ("hosts", "nic", "timeout"): "Here about 1 ms, or as long as a full buffer takes to drain: "
     "switches that drop may drop the last packet of a message, which the timer alone notices; "
     "adaptive retransmission comes to about the same.",
@@ -102,6 +105,7 @@ def _asked_for(options: StarterOptions) -> dict[str, Any]:
         "name": options.name,
         "fabric": options.fabric,
         "seed": options.seed,
+        **({"payload": "elided"} if options.hosts > _MOST_WITH_PAYLOAD else {}),
         "topology": {**topology_of(options), "links": dict.fromkeys(tiers, link)},
         "subnet": _subnet(options),
         "switches": _switches(options),

@@ -9,8 +9,9 @@ from typing import Any
 from emu.errors import UsageError
 from emu.starter.options import StarterOptions
 
-_MOST_ON_A_SWITCH = 128
-_MOST_SWITCHES = 64
+_MOST_ON_A_SWITCH = 256
+"""Half of a switch's ports; the other half can lead to spines."""
+_MOST_SWITCHES = 256
 _GPUS = 8
 
 
@@ -68,7 +69,7 @@ def _even_more(hosts: int) -> int:
 
 
 def _fat_tree(options: StarterOptions) -> dict[str, Any]:
-    sizes = {k**3 // 4: k for k in range(2, 17, 2)}
+    sizes = {k**3 // 4: k for k in range(2, 51, 2)}
     if options.hosts not in sizes:
         near = _nearest(options.hosts, sizes)
         raise UsageError(f"no fat tree has {options.hosts} hosts; take --hosts {near}")

@@ -54,13 +54,13 @@ def test_every_topology_has_the_requested_hosts(topology: str, fabric: str) -> N
     assert (spec.topology.kind, spec.fabric) == (topology, fabric)
 
 
-@pytest.mark.parametrize("hosts", [2, 3, 7, 8, 13, 16, 64, 100, 127, 128, 384, 1024])
+@pytest.mark.parametrize("hosts", [2, 3, 7, 8, 13, 16, 64, 100, 127, 128, 384, 1024, 16384])
 def test_leaves_follow_the_number_of_hosts(hosts: int) -> None:
     """A leaf has as many uplinks as hosts, up to the limit on spines."""
     topology = spec_of(f"--hosts {hosts} --size 64KB").topology
     assert isinstance(topology, LeafSpine)
     assert topology.leaves * topology.hosts_per_leaf == hosts
-    assert topology.spines == min(topology.hosts_per_leaf, 64)
+    assert topology.spines == min(topology.hosts_per_leaf, 256)
 
 
 @pytest.mark.parametrize("rate", ["10Gbit", "100Gbit", "400Gbit", "800Gbit"])
@@ -246,7 +246,7 @@ def test_the_default_file_name_is_that_of_the_pattern(
         ("--topology fat-tree --hosts 64", "no fat tree has 64 hosts; take --hosts 54 or 128"),
         ("--topology rail --hosts 12", "take --hosts 8 or 16"),
         ("--topology dumbbell --hosts 7", "take --hosts 6 or 8"),
-        ("--hosts 131", "cannot be divided among equal leaves; take 136"),
+        ("--hosts 257", "cannot be divided among equal leaves; take 264"),
         ("--gpus 4", "--gpus is for rail, not for leaf-spine; leave it out"),
         ("--rate 100", "--rate: '100' is not understood"),
         ("--size 5QB", "--size: '5QB' is not understood"),

@@ -5,7 +5,8 @@
 
 void routes_free(struct routes *routes)
 {
-    free(routes->table);
+    free(routes->list_of);
+    free(routes->lists);
     free(routes->changes);
     free(routes->ports);
     *routes = (struct routes){0};
@@ -24,56 +25,68 @@ static bool make_room(void **array, uint32_t *room, uint32_t needed, size_t size
     return true;
 }
 
-/* Makes the table long enough for a destination. */
-static bool reach(struct routes *routes, uint16_t destination)
+/* Makes the table just long enough for all destinations: it grows seldom, and there are many. */
+static bool reach(struct routes *routes, const uint16_t *destinations, uint32_t count)
 {
-    uint32_t before = routes->destinations;
-    if (!make_room((void **)&routes->table, &routes->destinations, destination + 1u,
-                   sizeof *routes->table))
+    uint32_t before = routes->destinations, needed = before;
+    for (uint32_t i = 0; i < count; i++)
+        if (destinations[i] >= needed)
+            needed = destinations[i] + 1u;
+    if (needed == before)
+        return true;
+    uint16_t *grown = realloc(routes->list_of, needed * sizeof *grown);
+    if (!grown)
         return false;
-    if (routes->destinations > before)
-        memset(routes->table + before, 0, (routes->destinations - before) * sizeof *routes->table);
+    memset(grown + before, UNREACHABLE, (needed - before) * sizeof *grown);
+    routes->list_of = grown;
+    routes->destinations = needed;
     return true;
 }
 
-/* The position of a list of ports in the stored ports; `used` when it is not there. */
-static uint32_t find(const struct routes *routes, const uint16_t *ports, uint16_t count)
+static bool is_list(const struct routes *routes, const struct route *list, const uint16_t *ports,
+                    uint16_t count)
 {
-    for (uint32_t first = 0; first + count <= routes->used; first++)
-        if (memcmp(routes->ports + first, ports, count * sizeof *ports) == 0)
-            return first;
-    return routes->used;
+    return list->count == count &&
+           (!count || memcmp(routes->ports + list->first, ports, count * sizeof *ports) == 0);
+}
+
+static bool append(struct routes *routes, const uint16_t *ports, uint16_t count)
+{
+    if (routes->list_count == LISTS_MAX ||
+        !make_room((void **)&routes->lists, &routes->list_room, routes->list_count + 1,
+                   sizeof *routes->lists) ||
+        !make_room((void **)&routes->ports, &routes->room, routes->used + count, sizeof *ports))
+        return false;
+    if (count)
+        memcpy(routes->ports + routes->used, ports, count * sizeof *ports);
+    routes->lists[routes->list_count++] = (struct route){routes->used, count};
+    routes->used += count;
+    return true;
 }
 
 /* Stores a list of ports, each list only once, so that links that flap for days need no more
  * memory. False when there is no memory. */
-static bool keep(struct routes *routes, const uint16_t *ports, uint16_t count, struct route *route)
+static bool keep(struct routes *routes, const uint16_t *ports, uint16_t count, uint16_t *list)
 {
-    uint32_t first = count && routes->ports ? find(routes, ports, count) : routes->used;
-    if (first < routes->used) {
-        *route = (struct route){first, count};
-        return true;
-    }
-    if (!make_room((void **)&routes->ports, &routes->room, routes->used + count, sizeof *ports))
+    if (!routes->list_count && !append(routes, NULL, 0))
         return false;
-    if (count)
-        memcpy(routes->ports + routes->used, ports, count * sizeof *ports);
-    *route = (struct route){routes->used, count};
-    routes->used += count;
+    uint32_t place = 0;
+    while (place < routes->list_count && !is_list(routes, &routes->lists[place], ports, count))
+        place++;
+    if (place == routes->list_count && !append(routes, ports, count))
+        return false;
+    *list = (uint16_t)place;
     return true;
 }
 
 bool routes_add(struct routes *routes, const uint16_t *destinations, uint32_t destination_count,
                 const uint16_t *ports, uint16_t port_count)
 {
-    struct route route;
-    if (!keep(routes, ports, port_count, &route))
+    uint16_t list;
+    if (!keep(routes, ports, port_count, &list) || !reach(routes, destinations, destination_count))
         return false;
-    for (uint32_t i = 0; i < destination_count; i++) {
-        if (!reach(routes, destinations[i]))
-            return false;
-        routes->table[destinations[i]] = route;
-    }
+    for (uint32_t i = 0; i < destination_count; i++)
+        routes->list_of[destinations[i]] = list;
     return true;
 }
 
@@ -97,12 +110,11 @@ bool routes_add_later(struct routes *routes, picoseconds at, const uint16_t *des
     forget_done(routes);
     if (!make_room((void **)&routes->changes, &routes->change_room,
                    routes->change_count + destination_count, sizeof change) ||
-        !keep(routes, ports, port_count, &change.route))
+        !keep(routes, ports, port_count, &change.list) ||
+        !reach(routes, destinations, destination_count))
         return false;
     for (uint32_t i = 0; i < destination_count; i++) {
         change.destination = destinations[i];
-        if (!reach(routes, change.destination))
-            return false;
         routes->changes[routes->change_count++] = change;
     }
     return true;
@@ -114,7 +126,7 @@ picoseconds routes_change(struct routes *routes, picoseconds now)
         const struct route_change *change = &routes->changes[routes->changes_done];
         if (change->at > now)
             return change->at;
-        routes->table[change->destination] = change->route;
+        routes->list_of[change->destination] = change->list;
         routes->changes_done++;
     }
     return NEVER;

@@ -4,9 +4,10 @@
  *     InfiniBand    DLID -> port: the linear forwarding table (LFT) of the subnet manager;
  *                   after it, if packets may choose, all ports on a shortest path
  *
- * Both are one table, indexed by the low 16 bits of the address or by the LID. The table is as long
- * as the largest destination that was ever added. Tables for all 65536 destinations, in each of
- * several hundred switches, would take longer to clear than the rest of their set-up.
+ * Both are one table, indexed by the low 16 bits of the address or by the LID. It has two bytes for
+ * each destination: the number of its route, a list of ports. A switch has few different lists, so
+ * that the tables of thousands of switches with routes to thousands of hosts stay small. A table is
+ * as long as the largest destination that was ever added.
  *
  * Routes that apply from a later time on wait in a list, for example those after a link failure and
  * the convergence of the routing protocol. */
@@ -22,15 +23,18 @@ struct route {
     uint16_t count; /* 0: unreachable */
 };
 
+enum { UNREACHABLE, LISTS_MAX = 1 << 16 };
+
 struct route_change {
     picoseconds at;
-    uint16_t destination;
-    struct route route;
+    uint16_t destination, list;
 };
 
 struct routes {
-    struct route *table;
-    uint32_t destinations;        /* length of `table`; larger destinations have no route */
+    uint16_t *list_of;     /* by destination: a place in `lists`, or UNREACHABLE */
+    uint32_t destinations; /* length of `list_of`; larger destinations have no route */
+    struct route *lists;   /* each different one once; the first has no ports */
+    uint32_t list_count, list_room;
     struct route_change *changes; /* ordered by time */
     uint32_t change_count, changes_done, change_room;
     uint16_t *ports;
@@ -38,7 +42,8 @@ struct routes {
 };
 
 void routes_free(struct routes *routes);
-/* Set-up only. Sets the ports of destinations. False when there is no memory. */
+/* Set-up only. Sets the ports of destinations. False when there is no memory, or when the switch
+ * would have more than LISTS_MAX different lists of ports. */
 bool routes_add(struct routes *routes, const uint16_t *destinations, uint32_t destination_count,
                 const uint16_t *ports, uint16_t port_count);
 
@@ -52,7 +57,8 @@ picoseconds routes_change(struct routes *routes, picoseconds now);
 static inline const struct route *routes_find(const struct routes *routes, uint16_t destination)
 {
     static const struct route unreachable;
-    return destination < routes->destinations ? &routes->table[destination] : &unreachable;
+    return destination < routes->destinations ? &routes->lists[routes->list_of[destination]]
+                                              : &unreachable;
 }
 
 #endif

@@ -22,18 +22,20 @@ def nodes_exist(spec: Spec) -> Iterator[Diagnostic]:
 
 def slowest_rate_is_below_the_link_s(spec: Spec) -> Iterator[Diagnostic]:
     topology = spec.topology.build()
+    known: dict[int, int | None] = {}
     for name in topology.host:
         nic = spec.host(name).nic
         rate_bps = topology.cable[topology.ports[name][0]].rate_bps
         control = nic.control(nic.cc)
-        if control.slowest is None:
-            continue
-        slowest_bps = round(control.parameters()[control.slowest])
-        if slowest_bps > rate_bps:
+        if id(nic) not in known:  # most hosts share theirs
+            key = control.slowest
+            known[id(nic)] = None if key is None else round(control.parameters()[key])
+        slowest_bps = known[id(nic)]
+        if slowest_bps is not None and slowest_bps > rate_bps:
             section = CONTROLS[nic.cc].key
             assert section is not None, "a control with a lowest rate has a key for it"
             yield Diagnostic(
-                for_host(spec, name, "nic", section, control.slowest),
+                for_host(spec, name, "nic", section, str(control.slowest)),
                 f"{write_rate(slowest_bps)} is more than hosts' links of "
                 f"{write_rate(rate_bps)} carry, so no flow could be slowed; lower "
                 f"{control.slowest}",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from emu.limits import MAX_HOSTS, MAX_SWITCH_PORTS
 from emu.spec.diagnostic import Diagnostic, KeyPath, did_you_mean, unknown_name
-from emu.spec.quantities import MAX_HOSTS
 from emu.spec.scenario import Spec
 from emu.spec.topology import Graph
 from topologies.distance import distances
@@ -25,6 +25,16 @@ def hosts_are_not_too_many(spec: Spec) -> Iterator[Diagnostic]:
         yield Diagnostic(
             _TOPOLOGY,
             f"makes {spec.topology.host_count} hosts; {MAX_HOSTS} is the most there can be",
+        )
+
+
+def switches_are_not_too_large(spec: Spec) -> Iterator[Diagnostic]:
+    ports = spec.topology.most_ports
+    if ports > MAX_SWITCH_PORTS:
+        yield Diagnostic(
+            _TOPOLOGY,
+            f"makes a switch with {ports} ports; {MAX_SWITCH_PORTS} is the most there can be, so "
+            "use more switches",
         )
 
 
@@ -128,7 +138,7 @@ def hosts_of_a_result_are_counted(spec: Spec) -> Iterator[Diagnostic]:
         yield Diagnostic(("about", "hosts"), text, (_TOPOLOGY,), idle_if_inherited=True)
 
 
-SOUND = (hosts_are_not_too_many, free_graphs_are_sound)
+SOUND = (hosts_are_not_too_many, switches_are_not_too_large, free_graphs_are_sound)
 RULES = (
     interface_names_are_short_enough,
     different_cables_exist,

@@ -8,7 +8,7 @@ import pytest
 from emu._core import lib
 from emu.runtime.virtual import VirtualFabric
 from emu.spec.fault import Fault
-from emu.spec.outages import changed_hops, degraded
+from emu.spec.outages import degraded
 from tests.support.small_fabrics import Outcome, finish, outcome_so_far, spec_of, started
 
 CLOS = """
@@ -100,8 +100,7 @@ def reroute_until(run: VirtualFabric, until_ns: int) -> None:
         before, now = now, degraded(whole, down)
         routes = {
             switch: {host: [port.number for port in ports] for host, ports in changed.items()}
-            for switch, hops in now.next_hops.items()
-            if (changed := changed_hops(before.next_hops[switch], hops))
+            for switch, changed in before.changed_hops(now)
         }
         in_force_ps = run.fabric.reroute(routes, at_ps)
         assert in_force_ps == at_ps + CONVERGENCE * 1000
