@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from emu.ib_rates import width_of
 from topologies.distance import distances
 from topologies.next_hops import NextHops, ShortestPaths
+from topologies.stages import Stage, Stages
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -248,6 +249,15 @@ class Topology:
         numbers = np.array([number.setdefault(hops, len(number)) for hops in own.lists])
         of_leaf = np.append(numbers[own.of_leaf], 0)
         return of_leaf[[self.leaf_number.get(leaf, -1) for leaf in leaves]]
+
+    def stages(self, src: str, dst: str) -> list[Stage]:
+        """The hops from one host to another, each with all ports that a shortest path may use; none
+        when there is no path."""
+        return self._stages.between(src, dst)
+
+    @cached_property
+    def _stages(self) -> Stages:
+        return Stages(self)
 
     @cached_property
     def _shortest_paths(self) -> ShortestPaths:

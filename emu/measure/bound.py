@@ -19,14 +19,15 @@ All times are in picoseconds; the bound is rounded down to a nanosecond.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from emu.spec.model import Spec
 from emu.units import PS_PER_NS, PS_PER_S
-from topologies.graph import Port, Topology
+from topologies.graph import Topology
+from topologies.stages import Stage
 from traffic.graph import Flow, OperationGraph, Verb
 
 
@@ -103,10 +104,6 @@ class _Crossing(NamedTuple):
     """From its last bit leaving the link to the receiver's memory."""
 
 
-Stage = tuple[Port, ...]
-"""The sending ports of one hop: all those that a shortest path may use."""
-
-
 class _Hop(NamedTuple):
     """A sending port's cable, and the switch at its far end."""
 
@@ -131,10 +128,9 @@ class _Segment:
 
 @dataclass(frozen=True, eq=False)
 class _Path:
-    """From the host of a switch to the host of another; without segments there is none."""
+    """A path as packets see it: the same object for all pairs of hosts with the same segments.
+    Without segments there is no path."""
 
-    between: tuple[Stage, ...]
-    """The stages from switch to switch, which all those hosts share."""
     segments: tuple[_Segment, ...]
 
 
@@ -179,29 +175,36 @@ class Paths:
     def __init__(self, topology: Topology, fabric: Fabric) -> None:
         self._topology = topology
         self._fabric = fabric
-        self._known: dict[_Ends, _Path] = {}
+        self._paths: dict[tuple[_Segment, ...], _Path] = {}
+        self._by_stages: dict[tuple[int, ...], _Path] = {}
+        self._segments: dict[tuple[int, int], _Segment] = {}
+        self._kinds: dict[_Segment, _Segment] = {}
 
     def last_finish_bound(self, batches: Iterable[Batch]) -> Bound | None:
         """As above."""
-        crossings: dict[Stage, list[_Crossing]] = defaultdict(list)
+        crossings: dict[int, list[_Crossing]] = defaultdict(list)
+        stages: dict[int, Stage] = {}  # by identity: a stage has hundreds of ports
         for batch in batches:
-            start_ps, path = batch.not_before_ns * PS_PER_NS, self._path(batch.src, batch.dst)
-            alone = self._crossings(path, batch)
-            for stage, one in zip(self._stages(path, batch.src, batch.dst), alone, strict=True):
+            start_ps, hops = batch.not_before_ns * PS_PER_NS, self.stages(batch.src, batch.dst)
+            alone = self._crossings(self._path(hops), batch)
+            for stage, one in zip(hops, alone, strict=True):
                 bytes_ = one.wire_bytes * batch.count
                 tail_ps = one.tail_ps + batch.then_ns * PS_PER_NS
-                crossings[stage].append(_Crossing(start_ps + one.head_ps, bytes_, tail_ps))
+                crossing = _Crossing(start_ps + one.head_ps, bytes_, tail_ps)
+                crossings[id(stage)].append(crossing)
+                stages[id(stage)] = stage
         if not crossings:
             return None
         finish_ps = {
-            stage: _finish_ps(own, self._rate_bps(stage)) for stage, own in crossings.items()
+            which: _finish_ps(own, self._rate_bps(stages[which]))
+            for which, own in crossings.items()
         }
-        slowest = max(finish_ps, key=lambda stage: finish_ps[stage])
-        return Bound(finish_ps[slowest] // PS_PER_NS, _stage_name(self._topology, slowest))
+        slowest = max(finish_ps, key=finish_ps.__getitem__)
+        return Bound(finish_ps[slowest] // PS_PER_NS, _stage_name(self._topology, stages[slowest]))
 
     def alone_ns(self, batch: Batch) -> int:
         """When a batch of one message ends that starts at 0, if there is no other traffic."""
-        path = self._path(batch.src, batch.dst)
+        path = self._path(self.stages(batch.src, batch.dst))
         crossings = self._crossings(path, batch)
         ends_ps = (
             _finish_ps([one], segment.rate_bps)
@@ -217,35 +220,29 @@ class Paths:
 
     def stages(self, src: str, dst: str) -> list[Stage]:
         """The hops from one host to another; none when there is no path."""
-        return self._stages(self._path(src, dst), src, dst)
+        return self._topology.stages(src, dst)
 
-    def _stages(self, path: _Path, src: str, dst: str) -> list[Stage]:
-        (out,), (into,) = self._topology.ports[src], self._topology.ports[dst]
-        return [(out,), *path.between, (self._topology.peer[into],)][: len(path.segments)]
-
-    def _path(self, src: str, dst: str) -> _Path:
-        if src == dst:
-            return _Path((), ())
-        topology = self._topology
-        (out,), (into,) = topology.ports[src], topology.ports[dst]
-        ends = tuple(
-            (topology.peer[port].node, topology.cable[port].rate_bps, topology.cable[port].delay_ps)
-            for port in (out, into)
-        )
-        if ends not in self._known:
-            self._known[ends] = self._look_at(src, dst)
-        return self._known[ends]
-
-    def _look_at(self, src: str, dst: str) -> _Path:
-        hops = stages(self._topology, src, dst)
+    def _path(self, hops: Sequence[Stage]) -> _Path:
         onward = [*hops[1:], ()]
-        return _Path(tuple(hops[1:-1]), tuple(map(self._segment, hops, onward)))
+        segments = tuple(map(self._segment, hops, onward))
+        which = tuple(map(id, segments))
+        if which not in self._by_stages:
+            self._by_stages[which] = self._paths.setdefault(segments, _Path(segments))
+        return self._by_stages[which]
 
     def _rate_bps(self, stage: Stage) -> int:
         """Of all its ports together."""
         return sum(self._topology.cable[port].rate_bps for port in stage)
 
     def _segment(self, stage: Stage, onward: Stage) -> _Segment:
+        """Equal ones are the same object."""
+        which = id(stage), id(onward)  # stages live as long as the topology
+        if which not in self._segments:
+            made = self._made_segment(stage, onward)
+            self._segments[which] = self._kinds.setdefault(made, made)
+        return self._segments[which]
+
+    def _made_segment(self, stage: Stage, onward: Stage) -> _Segment:
         cables = [self._topology.cable[port] for port in stage]
         slowest_bps = min((self._topology.cable[port].rate_bps for port in onward), default=0)
         hops = (
@@ -260,10 +257,6 @@ class Paths:
         )
         fastest_bps = max(cable.rate_bps for cable in cables)
         return _Segment(frozenset(hops), self._rate_bps(stage), fastest_bps)
-
-
-_Ends = tuple[tuple[str, int, int], ...]
-"""A path's ends: the switch, and rate and delay (ps) of the host's cable to it."""
 
 
 def packets_of(size_bytes: int, mtu_bytes: int, verb: Verb, overhead: PacketOverhead) -> Packets:
@@ -295,23 +288,6 @@ def _finish_ps(crossings: list[_Crossing], rate_bps: int) -> int:
         busy_ps = 8 * wire_bytes * PS_PER_S // rate_bps
         finish_ps = max(finish_ps, crossing.head_ps + busy_ps + tail_ps)
     return finish_ps
-
-
-def stages(topology: Topology, src: str, dst: str) -> list[Stage]:
-    """The hops from `src` to `dst`; none when there is no path."""
-    hops: list[Stage] = []
-    nodes = [src]
-    while nodes and dst not in nodes:
-        ports = [port for node in nodes for port in _ports_towards(topology, node, dst)]
-        hops.append(tuple(ports))
-        nodes = sorted({topology.peer[port].node for port in ports})
-    return hops if nodes else []
-
-
-def _ports_towards(topology: Topology, node: str, dst: str) -> Iterable[Port]:
-    if node in topology.host:
-        return topology.ports[node]
-    return topology.hops(node, dst)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -40,9 +40,4 @@ def _packets_per_second(spec: Spec, topology: Topology, host: str) -> float:
 
 
 def _switches_between(topology: Topology, src: str, dst: str) -> int:
-    leaf = topology.peer[topology.ports[src][0]].node
-    count = 1
-    while topology.peer[topology.hops(leaf, dst)[0]].node != dst:
-        leaf = topology.peer[topology.hops(leaf, dst)[0]].node
-        count += 1
-    return count
+    return len(topology.stages(src, dst)) - 1

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emu.measure.bound import Stage
 from emu.measure.recording import FailedQueuePair, FaultRecord
 from emu.report.run_view import RunFacts
 from emu.spec.fault import KINDS
 from emu.spec.fault.kind import LostLinks
 from emu.units import PS_PER_NS, ack_timeout_ps, format_time_ns
 from topologies.graph import Port
+from topologies.stages import Stage
 
 
 def lossy_faults(run: RunFacts) -> list[FaultRecord]:

@@ -89,10 +89,10 @@ def test_similar_paths_are_calculated_once(monkeypatch: pytest.MonkeyPatch) -> N
     slow = "topology.cables=[{cable: 'leaf1:h2', rate: 10Gbit}]"
     spec = spec_of(text, "topology.leaves=3", slow, "traffic.0.count=30")
     topology, graph = spec.topology.build(), spec.workload()
-    looks = Mock(wraps=bound.stages)
-    monkeypatch.setattr(bound, "stages", looks)
+    looks = Mock(wraps=bound.Paths._made_segment)
+    monkeypatch.setattr(bound.Paths, "_made_segment", lambda *arguments: looks(*arguments))
     alone = alone_ns(spec, topology)
-    assert looks.call_count <= 4 * 4 < len(graph.flows)
+    assert looks.call_count <= len(topology.hosts) ** 2 < len(graph.flows)
     fabric = fabric_of(spec, topology)
     for id in range(0, len(alone), 7):
         flow, size = graph.flows[graph.flow_of[id]], int(graph.size_bytes[id])

@@ -7,6 +7,7 @@ marked. Without marks a run with such a control equals the run without it, packe
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from emu.spec.scenario import Spec
 from topologies.graph import Port
@@ -74,12 +75,4 @@ def marks(spec: Spec, port: Port, priority: int) -> bool:
 def on_the_way(spec: Spec, flow: Flow) -> Iterator[Port]:
     """The egress ports of switches on all shortest paths of a flow's packets."""
     topology = spec.topology.build()
-    nodes = {topology.peer[topology.ports[flow.bytes_from][0]].node}
-    while nodes and flow.bytes_to not in nodes:
-        ports = [
-            port
-            for node in sorted(nodes & topology.switch.keys())
-            for port in topology.hops(node, flow.bytes_to)
-        ]
-        yield from ports
-        nodes = {topology.peer[port].node for port in ports}
+    yield from chain(*topology.stages(flow.bytes_from, flow.bytes_to)[1:])

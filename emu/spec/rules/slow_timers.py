@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from emu.measure.bound import Stage, stages
 from emu.spec.diagnostic import dotted
 from emu.spec.rules.provenance import for_host
 from emu.spec.scenario import Spec
 from emu.spec.traffic.entry import MessageEntry
 from emu.units import PS_PER_NS, ack_timeout_ps, format_time_ns, write_time
 from topologies.graph import Port, Topology
+from topologies.stages import Stage
 from traffic.graph import Flow
 
 _Ends = tuple[str, str]
@@ -101,7 +101,7 @@ def _hops(topology: Topology, flows: Iterable[Flow]) -> dict[_Ends, list[Stage]]
     for flow in flows:
         ends = _ends(topology, flow)
         if ends not in hops:
-            hops[ends] = stages(topology, flow.bytes_from, flow.bytes_to)[1:-1]
+            hops[ends] = topology.stages(flow.bytes_from, flow.bytes_to)[1:-1]
     return hops
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emu.measure.bound import stages
 from emu.spec.derived import late_curves
 from emu.spec.diagnostic import dotted
 from emu.spec.routing import PACKET_KINDS
@@ -67,7 +66,7 @@ def _reordered(spec: Spec) -> Iterator[str]:
         recovery = spec.host(flow.bytes_from).nic.recovery_scheme
         if recovery.keeps_early_packets:
             continue
-        for hop in stages(topology, flow.bytes_from, flow.bytes_to):
+        for hop in topology.stages(flow.bytes_from, flow.bytes_to):
             chooses = [port.node for port in hop if kinds.get(port.node) in PACKET_KINDS]
             if several := next((name for name in chooses if chooses.count(name) > 1), None):
                 yield (
