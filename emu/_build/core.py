@@ -44,6 +44,7 @@ _INTERFACES = tuple(
         "fault/fault_api.h",
         "counters/counter.h",
         "observe/counters.h",
+        "flow_model/flow_model_api.h",
         "api/fabric_api.h",
         "api/primitives.h",
         "driver/af_packet_driver.h",

@@ -6,6 +6,7 @@ and of the layers below its own:
     driver                 frames come and go by sockets and TUN interfaces
     api                    a whole fabric, as Python sees it
     fault     observe      what goes wrong on purpose; counters, samples, deadlocks
+    flow_model             rates of messages without packets
     switch    nic          the machines; neither knows the other
     link                   ports, lines, flow control, captures
     headers                the formats of packets
@@ -32,7 +33,7 @@ LAYERS = (
     ("headers",),
     ("link",),
     ("switch", "nic"),
-    ("fault", "observe"),
+    ("fault", "observe", "flow_model"),
     ("api",),
     ("driver",),
 )

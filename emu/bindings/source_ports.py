@@ -24,3 +24,18 @@ def source_ports(flows: Iterable[Flow]) -> dict[str, int]:
         used.update((flow.src, flow.dst))
         ports[flow.name] = int(lib.roce_source_port(own, remote))
     return ports
+
+
+def queue_pair_numbers(flows: Iterable[Flow]) -> dict[str, dict[str, int]]:
+    """Connection -> host -> the number of its queue pair there.
+
+    `flows` are all flows of the fabric, in order.
+    """
+    used: Counter[str] = Counter()
+    numbers: dict[str, dict[str, int]] = {}
+    for flow in flows:
+        if flow.connection not in numbers:
+            ends = (flow.src, flow.dst)
+            numbers[flow.connection] = {host: lib.FIRST_QPN + used[host] for host in ends}
+            used.update(ends)
+    return numbers

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 import click
-from click.core import ParameterSource
 
 from emu.cli.options import (
+    chosen_runner,
     clock_option,
+    is_given,
     json_option,
+    model_option,
     out_option,
     quiet_option,
     seeds_option,
@@ -23,14 +25,16 @@ from emu.cli.record import record
 from emu.cli.stopping import sigterm_interrupts
 from emu.clocks import REAL, VIRTUAL, Clock
 from emu.errors import EmuError, UsageError
+from emu.models import FLOW, PACKETS
+from emu.report.both_models import BothModels, models_document
 from emu.report.clocks import BothClocks, Seeds, clocks_document
 from emu.report.reruns import with_seeds
 from emu.report.run_view import RunFacts
 from emu.report.summary import compare, to_json
-from emu.report.text import print_clocks, print_comparison
+from emu.report.text import print_clocks, print_comparison, print_models
 from emu.report.verdict import exit_code
-from emu.report.write import write_clocks, write_comparison, write_run
-from emu.runtime import Runner, runner_on
+from emu.report.write import write_clocks, write_comparison, write_models, write_run
+from emu.runtime import Runner, runner_of, runner_on
 from emu.spec.model import Spec, load_spec
 
 
@@ -39,6 +43,12 @@ from emu.spec.model import Spec, load_spec
 @settings_option
 @clock_option(default=REAL)
 @click.option("--clocks", is_flag=True, help="Compare the two clocks instead.")
+@model_option
+@click.option(
+    "--models",
+    is_flag=True,
+    help="Compare packets on the virtual clock and the flow model instead.",
+)
 @seeds_option
 @out_option
 @quiet_option
@@ -48,6 +58,8 @@ def command(
     settings: tuple[str, ...],
     clock: str,
     clocks: bool,
+    model: str,
+    models: bool,
     seeds: int,
     out: Path | None,
     quiet: bool,
@@ -61,9 +73,11 @@ def command(
     With --clocks, run each variant (or SPEC itself, if it has none) on the real and
     on the virtual clock: the difference is the emulator's own error. If congestion
     control makes runs chaotic, --clocks compares several --seeds.
+
+    With --models, run each variant (or SPEC itself) with packets on the virtual clock and by the
+    flow model: the difference is the error of the flow model.
     """
-    if clocks and _is_given("clock"):
-        raise UsageError("--clock: --clocks runs on both; leave one of the two out")
+    _refuse_both(clocks=clocks, models=models)
     spec = load_spec(path, settings)
     folder = out or Path("out") / spec.name
     stream = sys.stderr if as_json else sys.stdout
@@ -72,11 +86,13 @@ def command(
             load_spec(path, (*settings, *seed.settings)) for seed in with_seeds(spec, seeds)
         ]
         _compare_clocks(reseeded, folder, stream, as_json, quiet=quiet)
+    if models:
+        _compare_models(spec, folder, stream, as_json, quiet=quiet)
     if seeds > 1:
         raise UsageError("--seeds: only together with --clocks")
     if not spec.compare:
         raise UsageError(f"{path}: has no `compare:` section; name the variants to run there")
-    runner = runner_on(clock)
+    runner = chosen_runner(model, clock)
     _refuse([spec], runner)
     variants = spec.variants()
     runs, stop = _run_all(variants, runner, folder, quiet=quiet)
@@ -93,10 +109,18 @@ def command(
     sys.exit(exit_code(summaries, [check for run in runs for check in run.checks]))
 
 
-def _is_given(option: str) -> bool:
-    """Whether the command line has the option."""
-    source = click.get_current_context().get_parameter_source(option)
-    return source is ParameterSource.COMMANDLINE
+def _refuse_both(*, clocks: bool, models: bool) -> None:
+    """Raises UsageError for options that exclude each other."""
+    if clocks and models:
+        raise UsageError("--clocks and --models compare different things; give one of the two")
+    if clocks and is_given("clock"):
+        raise UsageError("--clock: --clocks runs on both; leave one of the two out")
+    if clocks and is_given("model"):
+        raise UsageError("--model: --clocks compares clocks of packets; leave one of the two out")
+    if models and is_given("model"):
+        raise UsageError("--model: --models runs both; leave one of the two out")
+    if models and is_given("clock"):
+        raise UsageError("--clock: --models runs packets on the virtual clock; leave it out")
 
 
 def _refuse(specs: Sequence[Spec], *runners: Runner) -> None:
@@ -127,6 +151,30 @@ def _compare_clocks(
     if as_json:
         click.echo(document, nl=False)
     sys.exit(exit_code([both.real.summary for seeds in compared for both in seeds.runs], []))
+
+
+def _compare_models(
+    spec: Spec, folder: Path, stream: TextIO, as_json: bool, *, quiet: bool
+) -> NoReturn:
+    """Runs each variant by both models, and compares them."""
+    runners = {model: runner_of(model, VIRTUAL.name) for model in (PACKETS.name, FLOW.name)}
+    _refuse([spec], *runners.values())
+    compared = []
+    for name, variant in _variants(spec).items():
+        runs = []
+        for model, runner in runners.items():
+            out, title = folder / model / name, f"{name}, {model}"
+            facts = RunFacts(title, *record(title, variant, runner, out, quiet=quiet))
+            write_run(facts, out)
+            runs.append(facts)
+        compared.append(BothModels(name, *runs))
+    document = to_json(models_document(compared))
+    print_models(compared, write_models(spec.name, compared, document, folder), stream)
+    if as_json:
+        click.echo(document, nl=False)
+    of_packets = [both.packets for both in compared]
+    checks = [check for run in of_packets for check in run.checks]
+    sys.exit(exit_code([run.summary for run in of_packets], checks))
 
 
 def _on_both(name: str, spec: Spec, folder: Path, place: Path, *, quiet: bool) -> BothClocks:

@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from emu.clocks import CLOCKS, Clock
+from emu.errors import UsageError
+from emu.models import MODELS, PACKETS
+from emu.runtime import Runner, runner_of
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -40,6 +44,29 @@ def clock_option(*, default: Clock) -> Callable[[C], C]:
         show_default=True,
         help=" ".join(f"{clock.name}: {clock.how}." for clock in CLOCKS.values()),
     )
+
+
+model_option = click.option(
+    "--model",
+    type=click.Choice(list(MODELS)),
+    default=PACKETS.name,
+    show_default=True,
+    help=" ".join(f"{model.name}: {model.how}." for model in MODELS.values()),
+)
+
+
+def chosen_runner(model: str, clock: str) -> Runner:
+    """The runner that --model and --clock ask for. Raises UsageError: both are given, and the model
+    has no packets for a clock."""
+    if model != PACKETS.name and is_given("clock"):
+        raise UsageError(f"--clock: the {model} model has no clock; leave one of the two out")
+    return runner_of(model, clock)
+
+
+def is_given(option: str) -> bool:
+    """Whether the command line has the option."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is ParameterSource.COMMANDLINE
 
 
 seeds_option = click.option(

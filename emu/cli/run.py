@@ -8,8 +8,10 @@ from pathlib import Path
 import click
 
 from emu.cli.options import (
+    chosen_runner,
     clock_option,
     json_option,
+    model_option,
     out_option,
     quiet_option,
     settings_option,
@@ -24,7 +26,6 @@ from emu.report.summary import to_json
 from emu.report.text import print_run
 from emu.report.verdict import exit_code
 from emu.report.write import write_run
-from emu.runtime import runner_on
 from emu.spec.model import load_spec
 
 
@@ -32,6 +33,7 @@ from emu.spec.model import load_spec
 @spec_argument
 @settings_option
 @clock_option(default=REAL)
+@model_option
 @out_option
 @click.option(
     "--junit",
@@ -44,6 +46,7 @@ def command(
     path: Path,
     settings: tuple[str, ...],
     clock: str,
+    model: str,
     out: Path | None,
     junit: Path | None,
     quiet: bool,
@@ -58,7 +61,8 @@ def command(
     folder = out or Path("out") / spec.name
     if junit:
         refuse_unwritable_file(junit, "--junit")
-    facts = RunFacts(spec.name, *record(spec.name, spec, runner_on(clock), folder, quiet=quiet))
+    runner = chosen_runner(model, clock)
+    facts = RunFacts(spec.name, *record(spec.name, spec, runner, folder, quiet=quiet))
     artifacts = write_run(facts, folder)
     if junit:
         with writing_into(junit.parent, "--junit"):

@@ -42,6 +42,16 @@ class PacketOverhead:
     header: int
     """The bytes that a cut-through switch receives before it sends a packet on."""
 
+    @property
+    def ack(self) -> int:
+        """What an acknowledgement occupies: the headers of a packet, and an AETH of 4 bytes."""
+        return self.each + 4
+
+    @property
+    def request(self) -> int:
+        """What the request of a READ occupies: the headers of a packet, and a RETH."""
+        return self.each + self.reth
+
 
 ROCE_V2 = PacketOverhead(each=82, reth=16, header=64)
 """Ethernet 14 + IPv4 20 + UDP 8 + BTH 12 + ICRC 4, and 24 of preamble, FCS and gap."""
@@ -92,6 +102,16 @@ class Packets(NamedTuple):
     first: int
     last: int
     total: int
+
+
+class Alone(NamedTuple):
+    """A message on a path without other traffic."""
+
+    wire_bytes: int
+    transfer_ps: int
+    """How long its slowest link is busy with it."""
+    took_ps: int
+    """From its first bit leaving until its last bit is in memory."""
 
 
 class _Crossing(NamedTuple):
@@ -179,6 +199,7 @@ class Paths:
         self._by_stages: dict[tuple[int, ...], _Path] = {}
         self._segments: dict[tuple[int, int], _Segment] = {}
         self._kinds: dict[_Segment, _Segment] = {}
+        self._single: dict[Stage, _Path] = {}
 
     def last_finish_bound(self, batches: Iterable[Batch]) -> Bound | None:
         """As above."""
@@ -211,6 +232,30 @@ class Paths:
             for segment, one in zip(path.segments, crossings, strict=True)
         )
         return max(ends_ps, default=0) // PS_PER_NS
+
+    def alone_along(self, ports: tuple[Port, ...], size_bytes: int, mtu: int, verb: Verb) -> Alone:
+        """A message by itself on the path of these sending ports."""
+        path, overhead = self._along(ports), self._fabric.overhead
+        packets = packets_of(size_bytes, mtu, verb, overhead)
+        slowest_bps = min(segment.rate_bps for segment in path.segments)
+        crossings = _crossings(path, packets, overhead.header)
+        took_ps = max(
+            _finish_ps([one], segment.rate_bps)
+            for segment, one in zip(path.segments, crossings, strict=True)
+        )
+        return Alone(packets.total, _serialisation_ps(packets.total, slowest_bps), took_ps)
+
+    def packet_ps(self, ports: tuple[Port, ...], wire_bytes: int) -> int:
+        """From the first bit of a packet leaving until its last bit has arrived, on the path of
+        these sending ports."""
+        return sum(_hops_ps(self._along(ports), wire_bytes, self._fabric.overhead.header))
+
+    def _along(self, ports: tuple[Port, ...]) -> _Path:
+        if ports not in self._single:
+            hops = [(port,) for port in ports]
+            segments = tuple(map(self._made_segment, hops, [*hops[1:], ()]))
+            self._single[ports] = self._paths.setdefault(segments, _Path(segments))
+        return self._single[ports]
 
     def _crossings(self, path: _Path, batch: Batch) -> tuple[_Crossing, ...]:
         """One message as each link of its path sees it, timed from its start."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from emu.clocks import CLOCKS
 from emu.fabric_kind import FABRIC_KINDS, FabricKind
 from emu.measure.requests import Requests
+from emu.models import MODELS, PACKETS
 from traffic.graph import Verb
 
 Counters = dict[str, int]
@@ -61,7 +62,8 @@ class FlowRecord:
     bytes: int
     start_ns: int
     end_ns: int | None
-    retransmitted_packets: int
+    retransmitted_packets: int | None
+    """None: the model knows no packets."""
     completed: bool
     """Delivered, acknowledged, and every byte compared equal at the receiver."""
     delivered_bytes: int | None = None
@@ -317,6 +319,18 @@ class Recording:
     """Port name -> capture file."""
     notes: tuple[str, ...] = ()
     """What a reader should know: a fallback that was taken, why `auto` chose what it did."""
+    model: str = PACKETS.name
+    """`packets` or `flow`."""
+    not_known: tuple[str, ...] = ()
+    """What the model does not know, in sentences."""
+    warnings: tuple[str, ...] = ()
+    """Where the model is wrong about this very run, in sentences."""
+
+    @property
+    def has_packets(self) -> bool:
+        """Whether the model knows packets. If not, there are no counters (`ports`, `hosts`,
+        `totals`), and the series have no columns for queues, buffers, pauses and credits."""
+        return MODELS[self.model].has_packets
 
     @property
     def fabric_kind(self) -> FabricKind:

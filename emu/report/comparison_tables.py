@@ -15,6 +15,7 @@ from emu.report.run_view import XMIT_WAIT, RunFacts, last_finish_ns
 from emu.report.table import (
     NOT_A_RESULT,
     NOT_APPLICABLE,
+    NOT_KNOWN,
     UNFINISHED,
     Cell,
     Column,
@@ -115,7 +116,7 @@ def _by_hosts(run: RunFacts) -> int:
 def _all_complete(run: RunFacts) -> Cell:
     if run.unfinished:
         return Cell(f"{len(run.unfinished)} of {len(run.flows)} unfinished", Tone.BAD)
-    if run.spec.payload == "elided":
+    if run.spec.payload == "elided" or not run.has_packets:
         return Cell("yes, bytes not compared")
     return Cell("yes", Tone.GOOD)
 
@@ -144,6 +145,8 @@ def _count_row(count: Count, *, only: Fabrics = _any_fabric, bad: bool = False) 
     """A count; a dash on fabrics that do not have it."""
 
     def cell(run: RunFacts) -> Cell:
+        if not run.has_packets:
+            return NOT_KNOWN
         if not only(run.recording.fabric_kind):
             return NOT_APPLICABLE
         value = count(run)
@@ -331,8 +334,12 @@ def _busbw_row(name: str) -> tuple[str, CellOf]:
 
 
 def _lateness(run: RunFacts) -> Cell:
+    if not run.has_packets:
+        return NOT_KNOWN
     return Cell(format_time_ns(run.recording.fidelity.late_p99_ns))
 
 
 def _fidelity(run: RunFacts) -> Cell:
+    if not run.has_packets:
+        return NOT_KNOWN
     return Cell("ok", Tone.GOOD) if run.conclusive else Cell("INCONCLUSIVE", Tone.BAD)

@@ -365,9 +365,9 @@ def early_timers(run: RunFacts) -> Finding | None:
     early = resent_without_loss(run)
     if not early or reordering(run):
         return None
-    worst = max(early, key=lambda flow: flow.retransmitted_packets)
+    worst = max(early, key=lambda flow: flow.retransmitted_packets or 0)
     code = run.spec.host(worst.src).nic.timeout
-    again = counted(sum(flow.retransmitted_packets for flow in early), "packet")
+    again = counted(sum(flow.retransmitted_packets or 0 for flow in early), "packet")
     whose = "its" if len(early) == 1 else "their"
     most = f", {worst.retransmitted_packets:,} of them by {worst.name}" if len(early) > 1 else ""
     evidence = (

@@ -272,12 +272,13 @@ class Diagnosis:
 
 
 def diagnoses(run: RunFacts) -> list[Diagnosis]:
-    """The diagnoses of a run, the gravest first; empty for an inconclusive run."""
+    """The diagnoses of a run, the gravest first; empty for an inconclusive run, and for a model
+    without packets."""
     return run.once(_diagnoses)
 
 
 def _diagnoses(run: RunFacts) -> list[Diagnosis]:
-    return list(_found(run)) if run.conclusive else []
+    return list(_found(run)) if run.conclusive and run.has_packets else []
 
 
 def _found(run: RunFacts) -> Iterator[Diagnosis]:

@@ -2,7 +2,8 @@
 
 `CLAIMS` is the only place that decides when a kind of sentence is written (`holds`) and what it
 says (`says`). A sentence states what was counted. Causes are left to the diagnoses. Inconclusive
-runs are left out, and the first sentence names them.
+runs are left out, and the first sentence names them. So are runs of a model without packets, of
+which most claims are.
 
     runs ──about──▶ cases of a claim ──holds──▶ those that hold ──says──▶ sentences
 """
@@ -41,7 +42,7 @@ class Claim:
 
 def findings(runs: Runs) -> list[str]:
     """The sentences: inconclusive runs first, then the claims in their order, advice last."""
-    honest = [run for run in runs if run.conclusive]
+    honest = [run for run in runs if run.conclusive and run.has_packets]
     return [
         *_caveat(runs),
         *(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from emu.report.both_models import BothModels, models_table
 from emu.report.charts import charts
 from emu.report.checks_table import checks_table
 from emu.report.comparison_tables import comparison_table, completion_table
@@ -24,10 +25,12 @@ from emu.report.ios_table import ios_table
 from emu.report.palette import COLOURS, LOAD
 from emu.report.phrases import (
     INCONCLUSIVE,
+    NOT_KNOWN_TITLE,
     REMEDY,
     against_the_bound,
     conditions,
     fidelity,
+    not_known,
     not_run,
     offered_and_finished,
     processors,
@@ -71,6 +74,7 @@ class RunView:
     conclusive: bool
     reasons: tuple[str, ...]
     sentences: tuple[str, ...]
+    warnings: tuple[str, ...]
     diagnoses: tuple[str, ...]
     topology: Picture | None
     tables: tuple[Table, ...]
@@ -94,6 +98,13 @@ def comparison_page(title: str, runs: Sequence[RunFacts], missing: Sequence[str]
     )
 
 
+def models_page(title: str, specs: Sequence[BothModels]) -> str:
+    """The page of specs that were run by both models."""
+    runs = [run for both in specs for run in (both.packets, both.flow)]
+    tables = (models_table(specs), completion_table(runs))
+    return _render(title, runs, tables=tables, sentences=())
+
+
 def _render(
     title: str, runs: Sequence[RunFacts], *, tables: Sequence[Table], sentences: Sequence[str]
 ) -> str:
@@ -114,6 +125,8 @@ def _render(
             charts=charts(runs),
             colours=COLOURS,
             load=LOAD,
+            not_known=not_known(runs),
+            not_known_title=NOT_KNOWN_TITLE,
             inconclusive=INCONCLUSIVE,
             remedy=REMEDY,
         )
@@ -152,6 +165,12 @@ def _verdict(runs: Sequence[RunFacts]) -> Badge:
         return Badge(f"{failed} of {len(results)} checks failed", "bad")
     if not results:
         return Badge("no checks", "faint")
+    judged = sum(result.passed is not None for result in results)
+    if judged < len(results):
+        left = f", {len(results) - judged} not judged"
+        return Badge(
+            f"{judged} of {len(results)} checks passed{left}", "good" if judged else "faint"
+        )
     return Badge(f"{len(results)} checks passed" if len(results) > 1 else "check passed", "good")
 
 
@@ -169,6 +188,7 @@ def _view(run: RunFacts) -> RunView:
             *limited_by_senders(run),
             *uneven_ports(run),
         ),
+        warnings=run.recording.warnings,
         diagnoses=tuple(diagnosis.in_words() for diagnosis in diagnoses(run)),
         topology=picture(run),
         tables=(

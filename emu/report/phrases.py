@@ -19,6 +19,8 @@ _WORKERS = {
 def conditions(run: RunFacts) -> str:
     """The fabric, plane, clock, marker and seed of a run."""
     recording = run.recording
+    if not run.has_packets:
+        return f"{recording.fabric_kind.title}, {recording.model} model, seed {recording.seed}"
     clock = (
         f"{recording.clock} clock"
         if recording.is_exact
@@ -31,7 +33,10 @@ def conditions(run: RunFacts) -> str:
 
 
 def fidelity(run: RunFacts) -> str:
-    """How well the machine kept to the schedule."""
+    """How well the machine kept to the schedule; empty for a model without packets, which has
+    none."""
+    if not run.has_packets:
+        return ""
     if run.recording.is_exact and run.conclusive:
         return f"Fidelity ok: on the {run.recording.clock} clock nothing is late."
     measured = run.recording.fidelity
@@ -73,6 +78,12 @@ def processors(run: RunFacts) -> str:
     return f"Processor time: {', '.join(parts)}."
 
 
+def not_known(runs: Sequence[RunFacts]) -> list[str]:
+    """What the models of these runs do not know, each sentence once."""
+    return list(dict.fromkeys(sentence for run in runs for sentence in run.recording.not_known))
+
+
+NOT_KNOWN_TITLE = "What the flow model does not know"
 INCONCLUSIVE = (
     "INCONCLUSIVE: the machine did not keep up, so its figures are not results and are not shown."
 )

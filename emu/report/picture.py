@@ -89,7 +89,8 @@ class Picture:
     height: float
     nodes: tuple[Node, ...]
     halves: tuple[Half, ...]
-    discs: Legend
+    discs: Legend | None
+    """None: the model does not know what flow control did."""
 
     @property
     def has_drops(self) -> bool:
@@ -116,7 +117,7 @@ def picture(run: RunFacts) -> Picture | None:
             for cable in run.topology.cables
             for port in (cable.a, cable.b)
         ),
-        discs=HELD_BACK[run.recording.fabric_kind.flow_control],
+        discs=HELD_BACK[run.recording.fabric_kind.flow_control] if run.has_packets else None,
     )
 
 
@@ -156,7 +157,7 @@ def _half(run: RunFacts, port: Port, at: Mapping[str, Node], load: PortLoad | No
     dx, dy = _aside(run.topology, port, here, there)
     middle_x, middle_y = (here.x + there.x) / 2 + dx, (here.y + there.y) / 2 + dy
     x1, y1 = here.x + dx, here.y + dy
-    share = load.waiting if load is not None else 0.0
+    share = (load.waiting or 0.0) if load is not None else 0.0
     return Half(
         x1=x1,
         y1=y1,
@@ -191,6 +192,8 @@ def _title(run: RunFacts, port: Port, load: PortLoad | None) -> str:
     name = run.topology.port_name[port]
     if load is None:
         return f"{name}: not sampled"
+    if load.waiting is None:
+        return f"{name}: {load.utilisation:.1%} busy"
     held_back = HELD_BACK[run.recording.fabric_kind.flow_control].name
     drops = run.port_drops.get(name, 0)
     lost = f", {drops:,} packets dropped" if drops else ""

@@ -36,7 +36,7 @@ def flows_table(run: RunFacts, limit: int | None = None) -> Table:
             Column("start"),
             Column("took"),
             Column("goodput"),
-            Column("resent"),
+            *([Column("resent")] if run.has_packets else []),
         ),
         rows=tuple(_flow_row(run, flow) for flow in flows),
         note=f"{left_out} faster flows are not shown; {run.name}'s summary has them all."
@@ -58,7 +58,7 @@ def _flow_row(run: RunFacts, flow: FlowRecord) -> tuple[Cell, ...]:
         Cell(format_time_ns(flow.start_ns)),
         duration_cell(run, flow),
         _goodput(run, flow),
-        result(run, str(flow.retransmitted_packets)),
+        *([result(run, str(flow.retransmitted_packets))] if run.has_packets else []),
     )
 
 
@@ -142,7 +142,10 @@ def _wrong(values: int) -> tuple[str, Tone]:
 
 
 def totals_table(run: RunFacts) -> Table:
-    """Totals of the whole fabric. The rows depend on the kind of fabric."""
+    """Totals of the whole fabric. The rows depend on the kind of fabric; no rows if the model knows
+    no packets."""
+    if not run.has_packets:
+        return Table("Totals", (), ())
     counts = _TOTALS | (_IB_TOTALS if run.uses_credits else _ROCE_TOTALS)
     if run.recording.faults:
         counts |= {"drops by faults": "drops_fault"}
@@ -267,8 +270,11 @@ def deadlocks_table(run: RunFacts) -> Table:
 
 def ports_table(run: RunFacts, limit: int) -> Table:
     """The busiest ports first, at most `limit` of them."""
-    peaks = run.recording.series.queue_bytes.max(axis=0, initial=0)
-    peak_bytes = dict(zip(run.recording.series.ports, peaks, strict=True))
+    peak_bytes: dict[str, int] = {}
+    if run.has_packets:
+        peaks = run.recording.series.queue_bytes.max(axis=0, initial=0)
+        peak_bytes = dict(zip(run.recording.series.ports, peaks.tolist(), strict=True))
+    held_back = HELD_BACK[run.recording.fabric_kind.flow_control].name
     busiest = sorted(run.port_load.items(), key=lambda item: -item[1].utilisation)
     left_out = max(0, len(busiest) - limit)
     return Table(
@@ -276,15 +282,14 @@ def ports_table(run: RunFacts, limit: int) -> Table:
         columns=(
             Column("port", numeric=False),
             Column("busy"),
-            Column(HELD_BACK[run.recording.fabric_kind.flow_control].name),
-            Column("deepest queue"),
+            *([Column(held_back), Column("deepest queue")] if run.has_packets else []),
         ),
         rows=tuple(
             (
                 Cell(name),
                 Cell(f"{load.utilisation:.1%}"),
-                Cell(f"{load.waiting:.1%}"),
-                Cell(format_size(int(peak_bytes[name]))),
+                *([] if load.waiting is None else [Cell(f"{load.waiting:.1%}")]),
+                *([Cell(format_size(peak_bytes[name]))] if name in peak_bytes else []),
             )
             for name, load in busiest[:limit]
         ),

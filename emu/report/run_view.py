@@ -43,8 +43,9 @@ class PortLoad:
     """What the sending port did in one direction of a cable, as shares of the time from 0 to 1."""
 
     utilisation: float
-    waiting: float
-    """The share of time in which pause frames or missing credit held the port back."""
+    waiting: float | None
+    """The share of time in which pause frames or missing credit held the port back; None: the model
+    does not know it."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,11 @@ class RunFacts:
     def conclusive(self) -> bool:
         """Whether the machine kept up with the schedule. Only then are the figures results."""
         return self.recording.fidelity.verdict == "ok"
+
+    @property
+    def has_packets(self) -> bool:
+        """Whether the run's model knows packets, and what happens to them."""
+        return self.recording.has_packets
 
     @cached_property
     def _computed(self) -> dict[Callable[[RunFacts], Any], Any]:
@@ -270,8 +276,11 @@ class RunFacts:
 
     @cached_property
     def port_waiting_ns(self) -> dict[str, int]:
-        """Sampled port -> how long flow control held data back."""
+        """Sampled port -> how long flow control held data back; empty if the model does not know
+        it."""
         series = self.recording.series
+        if not self.has_packets:
+            return {}
         total = waiting_ns(series)[-1:].sum(axis=0)
         return {name: int(ns) for name, ns in zip(series.ports, total, strict=True)}
 
@@ -304,13 +313,16 @@ class RunFacts:
         """Sampled port -> its load over the window."""
         series, (start, end) = self.recording.series, self.window_ns
         sent_bytes = growth(series.time_ns, series.tx_bytes, start, end)
-        waited_ns = growth(series.time_ns, waiting_ns(series), start, end)
+        waiting: list[float | None] = [None] * len(series.ports)
+        if self.has_packets:
+            waited_ns = growth(series.time_ns, waiting_ns(series), start, end)
+            waiting = [min(1.0, float(waited) / (end - start)) for waited in waited_ns]
         return {
             name: PortLoad(
                 utilisation=min(1.0, float(sent) * 8e9 / self._rate_bps(name) / (end - start)),
-                waiting=min(1.0, float(waited) / (end - start)),
+                waiting=share,
             )
-            for name, sent, waited in zip(series.ports, sent_bytes, waited_ns, strict=True)
+            for name, sent, share in zip(series.ports, sent_bytes, waiting, strict=True)
         }
 
     def _rate_bps(self, port_name: str) -> int:

@@ -42,6 +42,8 @@ SERIES_FILE = "series.npz"
 
 _NAMES = ("ports", "flows", "traffic", "losses", "cpu_users")
 """The fields that are tuples of names."""
+_OF_PACKETS = ("queue_bytes", "buffer_bytes", "paused_ns", "credit_wait_ns")
+"""The samples that a model without packets does not have."""
 _FASTEST = 1
 """The compression level of zlib."""
 
@@ -54,6 +56,8 @@ def save_recording(recording: Recording, folder: Path, summary: Summary | None =
     arrays = _fields_of(recording.series) | _fields_of(recording.requests)
     if not recording.is_exact:
         arrays |= _fields_of(recording.machine)
+    if not recording.has_packets:
+        arrays = {name: array for name, array in arrays.items() if name not in _OF_PACKETS}
     arrays |= {name: np.array(arrays[name], dtype=np.str_) for name in _NAMES if name in arrays}
     with new_file(folder / SERIES_FILE) as stream:
         _write_arrays(stream, arrays)
@@ -94,7 +98,13 @@ def _read(path: Path, load: Callable[[Path], T]) -> T:
 
 def _load_arrays(path: Path, kind: type[A]) -> A:
     with np.load(path, allow_pickle=False) as arrays:
-        loaded = {field.name: arrays[field.name] for field in fields(kind)}
+        none = np.zeros((len(arrays["time_ns"]), 0), np.int64)
+        loaded: dict[str, Any] = {
+            field.name: none
+            if field.name in _OF_PACKETS and field.name not in arrays
+            else arrays[field.name]
+            for field in fields(kind)
+        }
     names = {name: tuple(loaded[name].tolist()) for name in _NAMES if name in loaded}
     return kind(**loaded | names)
 
@@ -125,6 +135,8 @@ def _load_summary(path: Path, series: Series, requests: Requests) -> Recording:
             "sweeps": tuple(SweepRecord(**sweep) for sweep in summary.get("sweeps", ())),
             "captures": {port: path.with_name(file) for port, file in summary["captures"].items()},
             "notes": tuple(summary["notes"]),
+            "not_known": tuple(summary.get("not_known", ())),
+            "warnings": tuple(summary.get("warnings", ())),
             "series": series,
             "requests": requests,
         }

@@ -99,8 +99,8 @@ class FlowSummary(TypedDict):
     goodput_bps: int
     """Message bits per second from start to end. For a flow without an end, it is
     `delivered_bytes` over the time from the start to `observed_until_ns`."""
-    retransmitted_packets: int
-    """The number of its packets that were sent again."""
+    retransmitted_packets: int | None
+    """The number of its packets that were sent again; null in the flow model, which has none."""
     completed: bool
     """Whether all bytes were delivered, acknowledged and equal at the receiver."""
     delivered_bytes: int | None
@@ -281,6 +281,14 @@ class SweepSummary(TypedDict):
 class Summary(TypedDict):
     """One run of one spec."""
 
+    model: NotRequired[str]
+    """`flow`: the flow model made it, so that `ports`, `hosts` and `totals` are empty; absent: it
+    is of packets."""
+    not_known: NotRequired[list[str]]
+    """What the model does not know, in sentences; absent: it is of packets."""
+    warnings: NotRequired[list[str]]
+    """Where the model is wrong about this run, in sentences; absent: it is of packets."""
+
     schema: str
     """Name and version of this document's format."""
     name: str
@@ -349,6 +357,16 @@ class Comparison(TypedDict):
 
 def summarise(recording: Recording) -> Summary:
     """The summary of one run."""
+    summary = _summary(recording)
+    if not recording.has_packets:
+        summary["model"] = recording.model
+        summary["not_known"] = list(recording.not_known)
+        summary["warnings"] = list(recording.warnings)
+        summary["totals"] = {}
+    return summary
+
+
+def _summary(recording: Recording) -> Summary:
     return Summary(
         schema=SUMMARY_SCHEMA,
         name=recording.name,
@@ -431,7 +449,7 @@ def _flow(flow: FlowRecord) -> FlowSummary:
         start_ns=int(flow.start_ns),
         end_ns=None if flow.end_ns is None else int(flow.end_ns),
         goodput_bps=flow.goodput_bps,
-        retransmitted_packets=int(flow.retransmitted_packets),
+        retransmitted_packets=flow.retransmitted_packets,
         completed=bool(flow.completed),
         delivered_bytes=None if flow.delivered_bytes is None else int(flow.delivered_bytes),
         observed_until_ns=None if flow.observed_until_ns is None else int(flow.observed_until_ns),

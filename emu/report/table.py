@@ -48,6 +48,8 @@ class Table:
 
 
 NOT_APPLICABLE = Cell("-", Tone.FAINT)
+NOT_KNOWN = Cell("not known", Tone.FAINT)
+"""Of a model without packets."""
 NOT_A_RESULT = Cell("?", Tone.FAINT)
 UNFINISHED = Cell("unfinished", Tone.BAD)
 

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from emu.report.both_models import BothModels, models_table
 from emu.report.checks_table import checks_table
 from emu.report.clocks import Seeds, clocks_table
 from emu.report.comparison_tables import comparison_table
@@ -25,11 +26,13 @@ from emu.report.findings import findings
 from emu.report.ios_table import ios_table
 from emu.report.phrases import (
     INCONCLUSIVE,
+    NOT_KNOWN_TITLE,
     REMEDY,
     against_the_bound,
     conditions,
     fidelity,
     listed,
+    not_known,
     not_run,
     offered_and_finished,
     processors,
@@ -68,6 +71,7 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
     out = _console(stream)
     _print_alarm(out, run)
     _say(out, f"{run.name}: {conditions(run)}", style="bold")
+    _print_warnings(out, [run])
     _print_diagnoses(out, run)
     if run.conclusive:
         _say(out, fidelity(run))
@@ -88,6 +92,7 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
     for sentence in (*limited_by_senders(run), *uneven_ports(run)):
         _say(out, sentence)
     _print_table(out, checks_table([run]))
+    _print_not_known(out, [run])
     _print_notes(out, [run])
     _print_artifacts(out, artifacts)
 
@@ -106,6 +111,7 @@ def print_comparison(
         _print_alarm(out, run)
     for run in runs:
         _say(out, f"{run.name}: {conditions(run)}", style="bold")
+    _print_warnings(out, runs)
     for run in runs:
         for diagnosis in diagnoses(run):
             _say(out, f"{run.name}: {diagnosis.in_short()}", style=_STYLES[Tone.BAD])
@@ -114,6 +120,7 @@ def print_comparison(
     for sentence in findings(runs):
         _say(out, f"- {sentence}")
     _print_table(out, checks_table(runs))
+    _print_not_known(out, runs)
     _print_notes(out, runs)
     _print_artifacts(out, artifacts)
 
@@ -140,6 +147,20 @@ def print_clocks(specs: Sequence[Seeds], artifacts: Artifacts, stream: TextIO) -
     for seeds in specs:
         _say(out, f"{seeds.name}: {conditions(seeds.runs[0].real)}", style="bold")
         _print_table(out, clocks_table(seeds))
+    _print_artifacts(out, artifacts)
+
+
+def print_models(specs: Sequence[BothModels], artifacts: Artifacts, stream: TextIO) -> None:
+    """Prints both models of each spec side by side."""
+    out = _console(stream)
+    runs = [run for both in specs for run in (both.packets, both.flow)]
+    for run in runs:
+        _say(out, f"{run.name}: {conditions(run)}", style="bold")
+    _print_warnings(out, runs)
+    _print_table(out, models_table(specs))
+    _print_table(out, checks_table(runs))
+    _print_not_known(out, runs)
+    _print_notes(out, runs)
     _print_artifacts(out, artifacts)
 
 
@@ -220,6 +241,23 @@ def _print_notes(out: Console, runs: Sequence[RunFacts]) -> None:
             names.setdefault(note, []).append(run.name)
     for note, own in names.items():
         _say(out, f"Note on {listed(own)}: {note}")
+
+
+def _print_warnings(out: Console, runs: Sequence[RunFacts]) -> None:
+    """Prints where the models of these runs are wrong about them."""
+    for run in runs:
+        for warning in run.recording.warnings:
+            _say(out, f"{run.name}: {warning}", style=_STYLES[Tone.BAD])
+
+
+def _print_not_known(out: Console, runs: Sequence[RunFacts]) -> None:
+    """Prints what the models of these runs do not know."""
+    sentences = not_known(runs)
+    if sentences:
+        out.print()
+        _say(out, f"{NOT_KNOWN_TITLE}", style="bold")
+    for sentence in sentences:
+        _say(out, f"- {sentence}")
 
 
 def _print_artifacts(out: Console, artifacts: Artifacts) -> None:

@@ -45,7 +45,7 @@ class Uneven:
 
 def uneven_ports(run: RunFacts) -> list[str]:
     """A sentence about the switch with the greatest difference, if there is one."""
-    return run.once(_sentences) if run.conclusive else []
+    return run.once(_sentences) if run.conclusive and run.has_packets else []
 
 
 def _sentences(run: RunFacts) -> list[str]:

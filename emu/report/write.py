@@ -2,6 +2,7 @@
 
 emu run                OUT/summary.json  series.npz  report.html
 emu compare            OUT/comparison.json  comparison.html  and a folder as above for each run
+emu compare --models   OUT/models.json  models.html  and folders as above in packets/ and in flow/
 emu compare --clocks   OUT/clocks.json  and folders as above in real/ and in virtual/; with several
                        seeds, in a folder for each seed
 """
@@ -12,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from emu.output_dir import write_text, writing_into
-from emu.report.html import comparison_page, run_page
+from emu.report.both_models import BothModels
+from emu.report.html import comparison_page, models_page, run_page
 from emu.report.run_view import RunFacts
 from emu.report.store import SERIES_FILE, SUMMARY_FILE, save_recording
 from emu.report.summary import compare, to_json
@@ -20,6 +22,8 @@ from emu.report.summary import compare, to_json
 PAGE_FILE = "report.html"
 COMPARISON_PAGE_FILE = "comparison.html"
 COMPARISON_FILE = "comparison.json"
+MODELS_PAGE_FILE = "models.html"
+MODELS_FILE = "models.json"
 CLOCKS_FILE = "clocks.json"
 
 
@@ -51,6 +55,17 @@ def write_comparison(
     for run in runs:
         artifacts[run.name] = out / run.name
         artifacts |= {f"{run.name} {what}": path for what, path in _captures(run).items()}
+    return artifacts
+
+
+def write_models(
+    title: str, specs: Sequence[BothModels], document: str, out: Path
+) -> dict[str, Path]:
+    """Writes the differences of the two models, beside the folders of the runs. Raises EmuError."""
+    artifacts = {"page": out / MODELS_PAGE_FILE, "differences": out / MODELS_FILE, "runs": out}
+    with writing_into(out):
+        write_text(artifacts["page"], models_page(title, specs))
+        write_text(artifacts["differences"], document)
     return artifacts
 
 

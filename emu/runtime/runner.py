@@ -15,6 +15,7 @@ from emu.clocks import Clock
 from emu.errors import UsageError
 from emu.measure.recording import Recording
 from emu.measure.run_progress import RunProgress
+from emu.models import MODELS, PACKETS
 from emu.spec.diagnostic import unknown_name
 from emu.spec.scenario import Spec
 
@@ -72,6 +73,18 @@ def _real() -> Runner:
     from emu.runtime.real import RealRunner
 
     return RealRunner()
+
+
+def runner_of(model: str, clock: str) -> Runner:
+    """The runner of a model, by its name; that of packets runs on this clock. Raises UsageError: no
+    such model or clock."""
+    if model not in MODELS:
+        raise UsageError(unknown_name("model", model, list(MODELS)))
+    if MODELS[model] is PACKETS:
+        return runner_on(clock)
+    from emu.runtime.flow import FlowRunner
+
+    return FlowRunner()
 
 
 _RUNNERS: dict[str, Callable[[], Runner]] = {"virtual": _virtual, "real": _real}

@@ -14,7 +14,7 @@ from emu.spec import references
 from emu.spec.base import Model
 from emu.spec.notes import note
 from emu.spec.quantities import Rate, Size, Time
-from emu.units import write_rate, write_time
+from emu.units import PS_PER_S, write_rate, write_time
 
 _NS = 1000
 
@@ -91,6 +91,23 @@ class HostPath(Model):
     def after_ps(self) -> int:
         """Time from the arrival of its last byte in the NIC until it is in its own memory."""
         return self.write_ps + self._copy_ps
+
+    def before_message_ps(self, size_bytes: int, *, fetches: bool) -> int:
+        """Time from posting a message until the NIC sends it; `fetches`: it is a READ, whose
+        request has nothing to copy."""
+        copied_ps = 0 if fetches else self._copied_ps(size_bytes)
+        return self.doorbell_ps + self.read_ps + copied_ps
+
+    def after_message_ps(self, size_bytes: int) -> int:
+        """Time from the arrival of a message's last byte in the NIC until it is in memory."""
+        return self.write_ps + self._copied_ps(size_bytes)
+
+    def _copied_ps(self, size_bytes: int) -> int:
+        """How long a copy of the first, or the last, piece of a message takes."""
+        if not self.is_staged:
+            return 0
+        piece = min(size_bytes, self.copy_piece_bytes)
+        return self.copy_latency_ps + 8 * piece * PS_PER_S // self.copy_rate_bps
 
     @property
     def _copy_ps(self) -> int:

@@ -32,6 +32,9 @@ _DRAWN = {
     "racks": racks,
 }
 
+_OF_PACKETS = ("queues", "waiting")
+"""Charts of what only a model with packets knows."""
+
 
 def charts(runs: Sequence[RunFacts]) -> list[Chart]:
     """All the charts that these runs have samples for.
@@ -39,7 +42,12 @@ def charts(runs: Sequence[RunFacts]) -> list[Chart]:
     Inconclusive runs appear only in the charts of lateness and of processors.
     """
     conclusive = [run for run in runs if run.conclusive]
-    drawn = [draw(conclusive) for draw in _DRAWN.values() if conclusive]
+    with_packets = [run for run in conclusive if run.has_packets]
+    drawn = [
+        draw(of)
+        for name, draw in _DRAWN.items()
+        if (of := with_packets if name in _OF_PACKETS else conclusive)
+    ]
     drawn += [lateness(runs), processors(runs)]
     return [chart for chart in drawn if chart is not None]
 

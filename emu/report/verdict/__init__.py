@@ -40,6 +40,12 @@ _MEASURES: dict[str, Callable[[Any, Recording], Outcome]] = {
 }
 
 
+_OF_PACKETS = ("lossless", "queue", "counter", "agreement", "checksums", "marks")
+"""Kinds of checks that need a model with packets."""
+_OF_SAMPLES = ("rate", "fairness", "share")
+"""Kinds of checks that need samples of flows."""
+
+
 @dataclass(frozen=True)
 class CheckResult:
     """One check after a run."""
@@ -47,7 +53,7 @@ class CheckResult:
     check: str
     """The check in words: `goodput of victim at least 60 Gb/s`."""
     passed: bool | None
-    """None: not judged, because the run is inconclusive."""
+    """None: not judged, because the run is inconclusive, or its model does not know."""
     detail: str
     """The measured value. After a failure, the text of the check's `fail` key follows."""
 
@@ -61,6 +67,10 @@ def _check_result(check: Check, run: Recording) -> CheckResult:
     wanted = check.in_words(run.clock)
     if run.fidelity.verdict != "ok":
         return CheckResult(wanted, None, "the run is inconclusive")
+    if not run.has_packets and check.kind in _OF_PACKETS:
+        return CheckResult(wanted, None, f"the {run.model} model does not know it")
+    if not run.has_packets and check.kind in _OF_SAMPLES and not run.series.flows:
+        return CheckResult(wanted, None, "there are too many flows for samples of each")
     passed, measured = _MEASURES[check.kind](check.what, run)
     fail_text = f": {check.fail}" if check.fail and not passed else ""
     return CheckResult(wanted, passed, measured + fail_text)

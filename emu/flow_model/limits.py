@@ -1,0 +1,245 @@
+"""What the flow model cannot do, what it does not know, and where it is wrong.
+
+It is wrong where packets wait for other packets than those before them on a full link: a pause, or
+missing credit, stops everything behind it.
+
+    h2 ─┐
+    h3 ─┼─ leaf2 ══▶ leaf1 ─▶ h1      leaf1's port to h1 is full: it pauses leaf2, and with the
+    h4 ─┘                └──▶ h5      packets to h1 those from h4 to h5 stop as well
+
+Here, those from h4 to h5 get all that the links of their route have left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from emu.errors import UsageError
+from emu.flow_model.network import Network
+from emu.flow_model.routes import Column, Shares
+from emu.spec.scenario import Spec
+from traffic.graph import OperationGraph
+
+NOT_KNOWN = (
+    "It has no packets, so there are no queues, pauses, credits, marks, drops, retransmissions, "
+    "counters or captures. They are left out of this report; they are not zero.",
+    "Each message gets its max-min fair share of the links on its route at once, as if congestion "
+    "control were perfect. Start-up, oscillation and unfairness of a congestion control do not "
+    "exist, nor do its rate limits and windows.",
+    "A message that has to wait holds up no other: there is no head-of-line blocking, and "
+    "congestion does not spread to flows that do not cross the full link.",
+    "All messages count alike: priorities, service levels and their weights do not matter, and "
+    "acknowledgements take no room on cables.",
+)
+"""Sentences for every report of this model."""
+
+_BYTES_NOT_CARRIED = "No bytes were carried, so none were compared at the receivers."
+_MOST_ENTRIES = 3_000_000
+"""With more entries of routes, the search for flows that may be held up is left out."""
+_MOST_LINKS = 64
+"""Oversubscribed links whose victims are looked for."""
+_NAMED = 3
+_FULL = 0.95
+"""A cable is full if it carried this share of what it can."""
+_MORE = 1.01
+"""A link is oversubscribed above this share of its rate."""
+_LATE = np.iinfo(np.int64).max
+
+
+def refuse(spec: Spec) -> None:
+    """Raises UsageError for a spec that the flow model cannot run; names the key."""
+    if spec.faults:
+        raise UsageError(
+            "faults: the flow model has none, since it has no packets to lose or delay; use "
+            "--model packets, or leave them out with --set faults=[]"
+        )
+    if spec.streams().flows:
+        raise UsageError(
+            "stack: tcp is the TCP of this machine's kernel, which the flow model does not have; "
+            "use --model packets --clock real, or stack: rdma"
+        )
+
+
+def left_out(spec: Spec) -> tuple[str, ...]:
+    """Sentences about keys of this spec that have no effect in the flow model."""
+    return tuple(_left_out(spec))
+
+
+def _left_out(spec: Spec) -> Iterable[str]:
+    yield _BYTES_NOT_CARRIED
+    if spec.capture:
+        yield "capture: there is nothing to capture; use --model packets for captures."
+    kinds = {spec.switch(switch.name).routing.kind for switch in spec.topology.build().switches}
+    if "adaptive" in kinds:
+        yield (
+            "routing.kind adaptive: packets are spread evenly over equal ports, as with spray; "
+            "the model knows no queues by which to choose."
+        )
+    if "flowlet" in kinds:
+        yield (
+            "routing.kind flowlet: each flow keeps its first path, that of ecmp; the model knows "
+            "no gaps between packets."
+        )
+    if len({entry.priority for entry in spec.traffic}) > 1:
+        yield (
+            "traffic: its entries have several priorities, and here all share links alike; the "
+            "packet model serves them by switches.scheduling or subnet.vl_arbitration."
+        )
+
+
+def where_wrong(
+    spec: Spec,
+    graph: OperationGraph,
+    network: Network,
+    started_ps: Column,
+    ended_ps: Column,
+    link_bytes: Shares,
+) -> tuple[str, ...]:
+    """A warning if ports were oversubscribed, and which flows that would hold up; else none.
+
+    A port is oversubscribed if, at some time, hosts send through it that together can send more
+    than it carries, and that it keeps from using their own cables. `started_ps` and `ended_ps`: of
+    each flow; -1: never.
+    """
+    if len(network.link) > _MOST_ENTRIES:
+        return ("The workload is too large to look for ports that would hold other flows up.",)
+    rows = _Crossings(graph, network, started_ps, ended_ps, link_bytes)
+    full = rows.oversubscribed()
+    if not len(full):
+        return ()
+    name_of = {
+        link: name for name, link in zip(network.ports, network.link_of_port.tolist(), strict=True)
+    }
+    ports = _named([name_of[link] for link in full.tolist()])
+    cause = f"More was sent to {ports} than {'each' if len(full) > 1 else 'it'} can carry"
+    if not _stops_senders(spec):
+        return (
+            f"{cause}, and no flow control stops the senders: packets are dropped and sent again, "
+            "of which this model knows nothing. Its times are too short there. Use --model "
+            "packets.",
+        )
+    victims = rows.held_up_by(full)
+    if not len(victims):
+        return (
+            f"{cause}. Flow control stops the cables before it, and only flows that need it are on "
+            "them. The sum of their rates is right; how they share it is not known here.",
+        )
+    flows = _named([graph.flows[number].name for number in victims.tolist()])
+    return (
+        f"{cause}. Flow control stops the cables before it, and with them {flows}, which "
+        f"{'go' if len(victims) > 1 else 'goes'} elsewhere (head-of-line blocking). This model "
+        "lets them go on: their times, and those of what waits for them, may be far too short. Use "
+        "--model packets to see them.",
+    )
+
+
+def _named(names: list[str]) -> str:
+    if len(names) > _NAMED:
+        return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED:,} others"
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _stops_senders(spec: Spec) -> bool:
+    """Whether any switch stops its senders: with credits, PFC or 802.3x."""
+    if spec.fabric_kind.uses_credits:
+        return True
+    ports = spec.topology.build().switch_ports
+    return any(spec.port(port).pfc for port in ports)
+
+
+class _Crossings:
+    """A row for each flow and link of the fabric that it crosses."""
+
+    def __init__(
+        self,
+        graph: OperationGraph,
+        network: Network,
+        started_ps: Column,
+        ended_ps: Column,
+        link_bytes: Shares,
+    ) -> None:
+        self._network = network
+        flows = np.flatnonzero((network.route_of_flow >= 0) & (started_ps >= 0))
+        routes = network.route_of_flow[flows]
+        lengths = np.diff(network.first)[routes]
+        offset = np.concatenate([[0], np.cumsum(lengths)])
+        entries = np.repeat(network.first[:-1][routes] - offset[:-1], lengths)
+        entries += np.arange(offset[-1])
+        in_fabric = network.near[network.link[entries]] >= 0
+        number = {name: place for place, name in enumerate(network.nodes)}
+        sources = np.array([number[flow.bytes_from] for flow in graph.flows], np.int64)
+        self._flow = np.repeat(flows, lengths)[in_fabric]
+        self._link = network.link[entries][in_fabric]
+        self._source = sources[self._flow]
+        self._start = started_ps[self._flow]
+        ended = ended_ps[self._flow]
+        self._end = np.where(ended < 0, max(int(ended_ps.max(initial=0)), 1), ended)
+        self._first_cables(link_bytes)
+
+    def _first_cables(self, link_bytes: Shares) -> None:
+        """The rate at which each host can send, and whether its cable was full while it did."""
+        network, nodes = self._network, len(self._network.nodes)
+        own = network.near[self._link] == self._source
+        self._rate = np.zeros(nodes)
+        self._is_full = np.zeros(nodes, bool)
+        start, end = np.full(nodes, _LATE), np.zeros(nodes, np.int64)
+        np.minimum.at(start, self._source[own], self._start[own])
+        np.maximum.at(end, self._source[own], self._end[own])
+        cable = np.zeros(nodes, np.int64)
+        cable[self._source[own]] = self._link[own]
+        sent = np.unique(self._source[own])
+        self._rate[sent] = network.capacity[cable[sent]]
+        took = np.maximum(end[sent] - start[sent], 1)
+        self._is_full[sent] = link_bytes[cable[sent]] > _FULL * self._rate[sent] * took
+
+    def oversubscribed(self) -> Column:
+        """The links that cannot carry what their senders can send.
+
+        A sender counts from its first start to its last end on the link.
+        """
+        network, nodes = self._network, len(self._network.nodes)
+        if not len(self._flow):
+            return np.zeros(0, np.int64)
+        pairs, place = np.unique(self._link * nodes + self._source, return_inverse=True)
+        place = place.reshape(-1)
+        start, end = np.full(len(pairs), _LATE), np.zeros(len(pairs), np.int64)
+        np.minimum.at(start, place, self._start)
+        np.maximum.at(end, place, self._end)
+        link, source = pairs // nodes, pairs % nodes
+        sends = np.minimum(self._rate[source], network.capacity[link])
+        links, time = np.concatenate([link, link]), np.concatenate([start, end])
+        change = np.concatenate([sends, -sends])
+        order = np.lexsort((change, time, links))
+        together = np.cumsum(change[order])
+        begins = np.flatnonzero(np.diff(links[order], prepend=-1))
+        most = np.maximum.reduceat(together, begins) - np.concatenate([[0], together])[begins]
+        found = links[order][begins]
+        kept_back = np.zeros(len(network.capacity), bool)
+        kept_back[link[~self._is_full[source]]] = True
+        result: Column = found[(most > _MORE * network.capacity[found]) & kept_back[found]]
+        return result
+
+    def held_up_by(self, full: Column) -> Column:
+        """The flows on cables that an oversubscribed link stops, which do not need the link."""
+        result: set[int] = set()
+        for link in full[:_MOST_LINKS].tolist():
+            result.update(self._held_up_by(link).tolist())
+        return np.array(sorted(result), np.int64)
+
+    def _held_up_by(self, link: int) -> Column:
+        crossing = self._link == link
+        needs = np.zeros(len(self._network.route_of_flow), bool)
+        needs[self._flow[crossing]] = True
+        start, end = self._start[crossing].min(), self._end[crossing].max()
+        rows = needs[self._flow]
+        stopped, nodes = np.zeros(len(self._network.capacity), bool), self._network.near[[link]]
+        while len(nodes):
+            before = np.unique(self._link[rows & np.isin(self._network.far[self._link], nodes)])
+            before = before[~stopped[before]]
+            stopped[before] = True
+            nodes = self._network.near[before]
+        meets = stopped[self._link] & ~rows & (self._start < end) & (self._end > start)
+        victims: Column = np.unique(self._flow[meets])
+        return victims
