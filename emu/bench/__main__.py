@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from emu.bench import clock, fat_tree, history, hop, lab, memory, relay, slowdown, whole
+from emu.bench import clock, fat_tree, flow_model, history, hop, lab, memory, relay, slowdown, whole
 from emu.bench.machine import machine
 from emu.bench.row import Row
 from emu.bench.table import document, table
@@ -28,6 +28,7 @@ FIGURES: dict[str, Measure] = {
     "slowdown": slowdown.measure,
     "fat-tree": fat_tree.measure,
     "whole": whole.measure,
+    "flow": flow_model.measure,
 }
 NOT_QUICK = ("slowdown", "fat-tree")
 

@@ -10,7 +10,6 @@ from typing import NoReturn, TextIO
 import click
 
 from emu.cli.options import (
-    chosen_runner,
     clock_option,
     is_given,
     json_option,
@@ -21,7 +20,7 @@ from emu.cli.options import (
     settings_option,
     spec_argument,
 )
-from emu.cli.record import record
+from emu.cli.record import chosen_runner, record
 from emu.cli.stopping import sigterm_interrupts
 from emu.clocks import REAL, VIRTUAL, Clock
 from emu.errors import EmuError, UsageError

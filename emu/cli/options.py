@@ -10,9 +10,7 @@ import click
 from click.core import ParameterSource
 
 from emu.clocks import CLOCKS, Clock
-from emu.errors import UsageError
 from emu.models import MODELS, PACKETS
-from emu.runtime import Runner, runner_of
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -53,14 +51,6 @@ model_option = click.option(
     show_default=True,
     help=" ".join(f"{model.name}: {model.how}." for model in MODELS.values()),
 )
-
-
-def chosen_runner(model: str, clock: str) -> Runner:
-    """The runner that --model and --clock ask for. Raises UsageError: both are given, and the model
-    has no packets for a clock."""
-    if model != PACKETS.name and is_given("clock"):
-        raise UsageError(f"--clock: the {model} model has no clock; leave one of the two out")
-    return runner_of(model, clock)
 
 
 def is_given(option: str) -> bool:

@@ -8,14 +8,24 @@ from tempfile import TemporaryFile
 from typing import TextIO
 
 from emu.cli.notes import print_note
+from emu.cli.options import is_given
 from emu.errors import UsageError
 from emu.measure.recording import Recording
+from emu.models import PACKETS
 from emu.output_dir import check_links, is_written_as_it_is
 from emu.report.progress import ProgressLine
 from emu.resources import keep_freed_memory
-from emu.runtime import Runner
+from emu.runtime import Runner, runner_of
 from emu.spec.model import Spec
 from topologies.graph import Topology
+
+
+def chosen_runner(model: str, clock: str) -> Runner:
+    """The runner that --model and --clock ask for. Raises UsageError: both are given, and the model
+    has no packets for a clock."""
+    if model != PACKETS.name and is_given("clock"):
+        raise UsageError(f"--clock: the {model} model has no clock; leave one of the two out")
+    return runner_of(model, clock)
 
 
 def record(

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from emu.cli.options import (
-    chosen_runner,
     clock_option,
     json_option,
     model_option,
@@ -17,7 +16,7 @@ from emu.cli.options import (
     settings_option,
     spec_argument,
 )
-from emu.cli.record import record, refuse_unwritable_file
+from emu.cli.record import chosen_runner, record, refuse_unwritable_file
 from emu.clocks import REAL
 from emu.output_dir import write_text, writing_into
 from emu.report.junit import junit_xml

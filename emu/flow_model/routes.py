@@ -150,11 +150,11 @@ class Routes:
     def _groups_at(self, flows: Column, at: Column) -> Column:
         """The number of the group of next hops that each packet has at its switch."""
         if self._subnet is None:
-            return self._by_leaf[at, self._last_switch[flows]]
+            return self._by_leaf[at, self._last_leaf[flows]]
         spread = self._is_balanced[at, self._level[flows]]
         return np.where(
             spread,
-            self._by_leaf[at, self._last_switch[flows]],
+            self._by_leaf[at, self._last_leaf[flows]],
             self._by_lid[at, self._dlid[flows]],
         )
 
@@ -180,13 +180,15 @@ class Routes:
     @cached_property
     def _by_leaf(self) -> Column:
         """(switch, leaf): the group of ports on shortest paths."""
-        topology = self._topology
-        table = np.full((len(self._switches),) * 2, self._numbered((), False))
-        for leaf in topology.leaves:
-            for switch, ports in topology.towards[leaf].items():
-                is_spread = self._spreads(switch) if self._subnet is None else True
-                numbers = tuple(self._number[port] for port in ports)
-                table[self._place[switch], self._place[leaf]] = self._numbered(numbers, is_spread)
+        table = np.zeros((len(self._switches), len(self._topology.leaves)), np.int64)
+        for place, switch in enumerate(self._switches):
+            hops = self._topology.next_hops_of(switch)
+            is_spread = self._spreads(switch) if self._subnet is None else True
+            groups = [
+                self._numbered(tuple(self._number[port] for port in ports), is_spread)
+                for ports in hops.lists
+            ]
+            table[place] = np.array(groups)[hops.of_leaf]
         return table
 
     @cached_property
@@ -244,6 +246,14 @@ class Routes:
     @cached_property
     def _last_switch(self) -> Column:
         return self._leaf_of([flow.bytes_to for flow in self._flows])
+
+    @cached_property
+    def _last_leaf(self) -> Column:
+        """The number of each flow's last switch among the leaves."""
+        number = np.full(len(self._switches), -1)
+        for leaf, place in self._topology.leaf_number.items():
+            number[self._place[leaf]] = place
+        return number[self._last_switch]
 
     @cached_property
     def _dlid(self) -> Column:

@@ -21,8 +21,8 @@ TOLERANCE = 1 / 256
 """The share of a message's time by which a change of rates may be late, if it is costly."""
 _STEPS = 2_000_000
 """Steps of the core between two looks at its progress: a fraction of a second."""
-_SAMPLE_BYTES = 64_000_000
-_FEWEST_ROWS, _MOST_ROWS = 64, 4096
+_SAMPLE_BYTES = 16_000_000
+_FEWEST_ROWS, _MOST_ROWS = 64, 1024
 _FIRST_INTERVAL_PS = 500_000
 _MOST_SAMPLED_FLOWS = 4096
 

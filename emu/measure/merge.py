@@ -199,7 +199,7 @@ def _totals(
         "ce_marked": raw.total("ecn_marked"),
         "cnp": sum(nic["np_cnp_sent"] for nic in nics.values()),
         "pause_frames": raw.total("tx_pause_frames"),
-        "retransmitted_packets": sum(flow.retransmitted_packets or 0 for flow in flows),
+        "retransmitted_packets": sum(flow.resent for flow in flows),
         "credit_updates": raw.total("tx_flow_control"),
         "pfc_storms": raw.total("watchdog_detected"),
         "credit_wait_ns": raw.total("xmit_wait") // 1000,

@@ -82,6 +82,11 @@ class FlowRecord:
         return self.src if self._fetches else self.dst
 
     @property
+    def resent(self) -> int:
+        """Packets that were sent again; 0 where the model knows no packets."""
+        return self.retransmitted_packets or 0
+
+    @property
     def is_rdma(self) -> bool:
         return self.op != TCP
 

@@ -365,11 +365,11 @@ def early_timers(run: RunFacts) -> Finding | None:
     early = resent_without_loss(run)
     if not early or reordering(run):
         return None
-    worst = max(early, key=lambda flow: flow.retransmitted_packets or 0)
+    worst = max(early, key=lambda flow: flow.resent)
     code = run.spec.host(worst.src).nic.timeout
-    again = counted(sum(flow.retransmitted_packets or 0 for flow in early), "packet")
+    again = counted(sum(flow.resent for flow in early), "packet")
     whose = "its" if len(early) == 1 else "their"
-    most = f", {worst.retransmitted_packets:,} of them by {worst.name}" if len(early) > 1 else ""
+    most = f", {worst.resent:,} of them by {worst.name}" if len(early) > 1 else ""
     evidence = (
         f"{counted(len(early), 'flow') if most else worst.name} sent {again} again though none of "
         f"{whose} packets was lost{most}: {worst.src}'s retransmission timer is "

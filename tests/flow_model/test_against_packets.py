@@ -1,4 +1,4 @@
-"""The flow model against packets on the virtual clock: collectives without loss agree within 5 %."""
+"""The flow model against packets on the virtual clock: without loss they agree within 5 %."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_collectives_on_ethernet(topology: str, pattern: str) -> None:
     [pair for pair in product(TOPOLOGIES, PATTERNS) if pair != ("fat-tree", "permutation")],
 )
 def test_collectives_on_infiniband(topology: str, pattern: str) -> None:
-    """By the subnet manager's tables, here shortest paths. In the fat tree they put several flows of
-    a permutation on one link, and others wait behind them (test_limits)."""
+    """By the subnet manager's tables, here shortest paths. In the fat tree they put several flows
+    of a permutation on one link, and others wait behind them (test_limits)."""
     agree(spec_text(topology, pattern), "fabric=ib")
 
 

@@ -44,7 +44,7 @@ def test_a_held_up_flow_is_warned_of() -> None:
 
 
 def test_an_incast_alone_holds_up_nothing_else() -> None:
-    """The time of all flows together is right; the warning says that how they share is not known."""
+    """The time of all together is right; the warning says that how they share is not known."""
     text = star(5) + "switches: {buffer: 4MB, pfc: {}}\n"
     text += "traffic: [{name: incast, pattern: incast, from: h2-h5, to: h1, size: 400KB}]\n"
     flow = by_flows(text)

@@ -103,7 +103,7 @@ def test_early_timers_suppress_the_advice_to_lower_them(tmp_path: Path) -> None:
     loss does not contradict it.
     """
     late = facts_of(LATE_ANSWERS.replace("PRIORITIES", "3"), tmp_path)
-    in_vain = {flow.name: flow.retransmitted_packets for flow in resent_without_loss(late)}
+    in_vain = {flow.name: flow.resent for flow in resent_without_loss(late)}
     assert in_vain
     assert all(name.startswith("incast.") for name in in_vain)
     told = {one.pathology.name: one.found for one in diagnoses(late)}
