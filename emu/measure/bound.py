@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from emu.spec.model import Spec
 from emu.units import PS_PER_NS, PS_PER_S
-from topologies.graph import Topology
+from topologies.graph import Port, Topology
 from topologies.stages import Stage
 from traffic.graph import Flow, OperationGraph, Verb
 
