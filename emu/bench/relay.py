@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from emu._core import lib
+from emu._core import ffi, lib
 from emu.bench.in_lab import in_lab
 from emu.bench.native import compiled, loops
 from emu.bench.row import Row, Target, side_by_side
@@ -147,7 +147,10 @@ def _bare_loop(bare: ctypes.CDLL) -> Iterator[Relay]:
 @contextmanager
 def _cable() -> Iterator[Relay]:
     """A cable of 100 Gbit/s between two sockets, on the real clock."""
-    fabric = lib.fabric_new(1, 2, 4096, 4096, 4352)
+    config = ffi.new("struct fabric_config *")
+    config.seed, config.ports, config.parts, config.threads = 1, 2, 1, 1
+    config.small_frames, config.large_frames, config.frame_bytes = 4096, 4096, 4352
+    fabric = lib.fabric_new(config)
     wake, other = os.pipe()
     driver = lib.driver_new(fabric, 1.0, wake)
     with packet_socket() as wire:

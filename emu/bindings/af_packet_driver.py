@@ -114,6 +114,10 @@ class AfPacketDriver:
         """`run` returns when this flag (a C pointer to bool) is true."""
         lib.driver_set_finished(self._core, flag)
 
+    def finish_with(self, workload: Any) -> None:
+        """`run` returns when this workload (a `struct workload *`) has ended."""
+        lib.driver_set_workload(self._core, workload)
+
     def run(self, start_ns: int, *, seconds: float) -> Outcome:
         """Runs for `seconds` of wall-clock time. Emulated time 0 is at `start_ns` of the monotonic
         clock."""

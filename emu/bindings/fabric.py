@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from emu._core import ffi, lib
 from emu.bindings.faults import AddedFault, Places, add_faults
+from emu.bindings.partition import WHOLE, Partition
 from emu.bindings.port_config import FRAME_BYTES, QosMaps, cable_end_config
 from emu.bindings.routing import IpRoutes, LidRoutes
 from emu.bindings.scale_up import ScaleUpFabric, ports_of
@@ -90,6 +91,7 @@ class Fabric:
         subnet: Subnet | None = None,
         marks: bool = True,
         schedules_reroutes: bool = True,
+        partition: Partition = WHOLE,
     ) -> None:
         """InfiniBand needs `subnet`. Without `marks`, the kernel marks where it can. With
         `schedules_reroutes`, the fabric schedules in advance the route changes that the spec's
@@ -100,6 +102,7 @@ class Fabric:
         self.members = members
         self._subnet = subnet
         self._marks = marks
+        self._partition = partition
         self._schedules_reroutes = schedules_reroutes
         self.switches: dict[str, Any] = {}
         self.faults: list[AddedFault] = []
@@ -109,7 +112,7 @@ class Fabric:
         self._sweeps: list[SweepRecord] = []
         inside = spec.scale_up if members is not NodeSubset.SWITCHES else None
         ports = len(self.index) + (len(ports_of(inside)) if inside else 0)
-        self._core = _have(lib.fabric_new(spec.seed, ports, *self._frames(), FRAME_BYTES))
+        self._core = _have(lib.fabric_new(self._config(ports)))
         self.inside: ScaleUpFabric | None = None
         try:
             self._add_nodes(inside)
@@ -143,6 +146,22 @@ class Fabric:
         ports = (port for node in topology.nodes for port in topology.ports[node.name])
         return {port: index for index, port in enumerate(ports)}
 
+    def _config(self, ports: int) -> Any:
+        config = ffi.new("struct fabric_config *")
+        config.seed, config.ports = self.spec.seed, ports
+        config.small_frames, config.large_frames = self._frames()
+        config.frame_bytes = FRAME_BYTES
+        config.parts, config.threads = self._partition.parts, self._partition.threads
+        return config
+
+    def part_of(self, node: str) -> int:
+        """The number of the part that a node is in."""
+        return self._partition.part_of(node)
+
+    def clock(self, node: str) -> Any:
+        """The clock of a node: a `struct clock *`."""
+        return lib.fabric_clock(self.core, self.part_of(node))
+
     def _reroutings(self, switch: Switch) -> list[Rerouting]:
         return [change for change in self._changes_of_routes if change.switch == switch.name]
 
@@ -156,7 +175,7 @@ class Fabric:
         """Adds everything but NICs. `inside`: the scale-up fabric of this process, if any."""
         if inside is not None:
             self.inside = ScaleUpFabric(
-                self.core, inside, self.spec.hosts.scale_up, len(self.index)
+                self.core, inside, self.spec.hosts.scale_up, len(self.index), self.part_of
             )
         if self.members is not NodeSubset.HOSTS:
             for switch in self.topology.switches:
@@ -166,7 +185,8 @@ class Fabric:
     def add_nic(self, host: Host, config: Any) -> Any:
         """The host's NIC (a `struct nic *`), from a `struct nic_config *`."""
         port = self.topology.ports[host.name][0]
-        return _have(lib.fabric_add_nic(self.core, self.index[port], config))
+        part = self.part_of(host.name)
+        return _have(lib.fabric_add_nic(self.core, part, self.index[port], config))
 
     def connect(self) -> None:
         """Connects all cables with both ends in this process, and adds their faults. All NICs must
@@ -257,15 +277,20 @@ class Fabric:
         """Ends the capture of the port with this index. Frames captured so far remain."""
         lib.fabric_capture_end(self.core, index)
 
-    def sample(self, flow_bytes: Any = ffi.NULL, flows: int = 0) -> None:
-        """Samples own ports, and `flows` counters at `flow_bytes`, from the start of the run."""
+    def sample(self, flow_bytes: Any = ffi.NULL, hosts: Sequence[str] = ()) -> None:
+        """Samples own ports from the start of the run, and a counter at `flow_bytes` for each of
+        these hosts, which is changed there."""
+        flows = len(hosts)
+        parts = [self.part_of(host) for host in hosts]
         ports = [self.index[port] for port in self._own_ports()]
         columns = 1 + len(ports) * lib.GAUGES + flows
         interval_ps, rows = SAMPLE_INTERVAL_PS, max(256, min(4096, SAMPLE_CELLS // columns))
         if self.spec.sample_interval_ps is not None:
             interval_ps, rows = self.spec.sample_interval_ps, max(256, WANTED_CELLS // columns)
         _have_memory(
-            lib.fabric_sample(self.core, interval_ps, rows, ports, len(ports), flow_bytes, flows)
+            lib.fabric_sample(
+                self.core, interval_ps, rows, ports, len(ports), flow_bytes, parts, flows
+            )
         )
 
     def prefault(self) -> None:
@@ -280,8 +305,12 @@ class Fabric:
     # ---- inspection --------------------------------------------------------
 
     @property
+    def now_ps(self) -> int:
+        return int(lib.fabric_now(self.core))
+
+    @property
     def now_ns(self) -> int:
-        return int(lib.fabric_now(self.core)) // 1000
+        return self.now_ps // 1000
 
     def counters(self, port: Port) -> RawCounters:
         """A port's raw counters: name -> one value per class, or a single one."""
@@ -479,7 +508,8 @@ class Fabric:
             spec, topology, switch, self.index, changes, self.qos_maps, marks=self._marks
         )
         first = self.index[topology.ports[switch.name][0]]
-        core = _have(lib.fabric_add_switch(self.core, first, config.struct, config.ports))
+        part = self.part_of(switch.name)
+        core = _have(lib.fabric_add_switch(self.core, part, first, config.struct, config.ports))
         self.switches[switch.name] = core
         if spec.fabric_kind.has_subnet_manager:
             assert self._subnet is not None, "its switches forward by LFTs"

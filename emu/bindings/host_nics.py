@@ -40,7 +40,7 @@ from emu.spec.bdp import bdp_packets
 from emu.spec.host import Nic
 from emu.spec.traffic.entry import transport_of
 from emu.subnet import Subnet
-from topologies.graph import Host
+from topologies.graph import Host, Topology
 from traffic.graph import Asks, Column, Flow, OperationGraph, Verb
 from traffic.job import Job, Step
 from traffic.progress_estimate import ProgressEstimate
@@ -67,6 +67,8 @@ FAILURES = {
     )
 }
 """Statuses of messages that fail their queue pair, with their names in libibverbs."""
+_QUEUES_PS = 1_000_000_000
+"""The longest time that a datagram is expected to wait in queues."""
 _QKEY = 0x11111111
 """The Q_Key of all datagrams of a workload."""
 _READABLE = lib.ACCESS_REMOTE_READ
@@ -143,19 +145,24 @@ class HostNics:
             self.ip.close()
 
     @property
+    def flow_hosts(self) -> list[str]:
+        """For each flow, the host in whose memory its bytes are counted as they arrive."""
+        return [flow.bytes_to for flow in self.flows]
+
+    @property
     def flow_bytes(self) -> Any:
         """A C pointer to the bytes delivered so far, one count for each flow."""
         return lib.workload_delivered(self._workload)
 
     @property
-    def finished_flag(self) -> Any:
-        """A C pointer to a flag that is true when every operation is over."""
-        return lib.workload_finished(self._workload)
+    def workload(self) -> Any:
+        """The core's `struct workload *`."""
+        return self._workload
 
     @property
     def finished(self) -> bool:
         """Whether every operation is over."""
-        return bool(self.finished_flag[0])
+        return bool(lib.workload_is_finished(self._workload, self._fabric.now_ps))
 
     def progress(self, now_ns: int) -> RunProgress:
         """The progress of the workload at the emulated time `now_ns`."""
@@ -357,16 +364,14 @@ class HostNics:
         operations = ffi.from_buffer("struct operation[]", table)
         waiting = ffi.from_buffer("uint32_t[]", dependents.astype(np.uint32))
         self._alive += [operations, waiting]
-        clock = lib.fabric_clock(self._fabric.core)
-        workload = lib.workload_new(
-            clock,
-            operations,
-            len(table),
-            waiting,
-            len(dependents),
-            max(1, len(self.flows)),
-            max(1, len(graph.devices)),
-        )
+        clocks = ffi.new("struct clock *[]", [self._fabric.clock(host) for host in self._nics])
+        config = ffi.new("struct workload_config *")
+        config.operations, config.count = operations, len(table)
+        config.dependents, config.dependent_count = waiting, len(dependents)
+        config.flow_count, config.device_count = max(1, len(self.flows)), max(1, len(graph.devices))
+        config.clocks, config.host_count = clocks, len(clocks)
+        config.delivery_limit_ps = _delivery_limit_ps(self._fabric.topology)
+        workload = lib.workload_new(config)
         return have(workload, "the workload")
 
     def _fill(self, table: NDArray[np.void]) -> None:
@@ -534,6 +539,13 @@ class HostNics:
             contents.arrived(id, int(sizes[id]), flow.bytes_from, flow.bytes_to)
             for id in ids.tolist()
         )
+
+
+def _delivery_limit_ps(topology: Topology) -> int:
+    """How long after the last event an unreliable message can still arrive: a time for queues, and
+    for long cables their delay."""
+    delays = (cable.delay_ps for cable in topology.cables)
+    return _QUEUES_PS + sum(delay for delay in delays if delay > _QUEUES_PS // 10)
 
 
 def _in_ns(time_ps: NDArray[np.int64]) -> NDArray[np.int64]:

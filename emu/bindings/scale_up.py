@@ -6,6 +6,7 @@ interface.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from emu._core import ffi, lib
@@ -24,8 +25,17 @@ class ScaleUpFabric:
     """The switches, cables and NICs of the scale-up fabric. Its port indices follow those of the
     network."""
 
-    def __init__(self, core: Any, topology: Topology, links: ScaleUp, first_index: int) -> None:
+    def __init__(
+        self,
+        core: Any,
+        topology: Topology,
+        links: ScaleUp,
+        first_index: int,
+        part_of: Callable[[str], int],
+    ) -> None:
+        """`part_of`: the number of a host's part; the same for all GPUs of a server."""
         self._core = core
+        self._part_of = part_of
         self._topology = topology
         self._links = links
         self._index = {port: first_index + place for place, port in enumerate(ports_of(topology))}
@@ -38,7 +48,8 @@ class ScaleUpFabric:
         config.address = host.index
         (port,) = self._topology.ports[host.name]
         self._set_port(config.port, port)
-        nic = lib.fabric_add_nic(self._core, self._index[port], config)
+        part = self._part_of(host.name)
+        nic = lib.fabric_add_nic(self._core, part, self._index[port], config)
         if not nic:
             raise FabricError("the servers' fabric does not fit into memory; make it smaller")
         self._with_nic.add(port)
@@ -70,7 +81,8 @@ class ScaleUpFabric:
         for own, port in zip(configs, ports, strict=True):
             self._set_port(own.port, port)
             own.queue_of = list(range(QUEUES))
-        switch = lib.fabric_add_switch(self._core, self._index[ports[0]], config, configs)
+        part = self._part_of(self._topology.peer[ports[0]].node)
+        switch = lib.fabric_add_switch(self._core, part, self._index[ports[0]], config, configs)
         if switch == ffi.NULL:
             raise FabricError("the servers' fabric does not fit into memory; make it smaller")
         for port in ports:

@@ -58,7 +58,7 @@ def _work(channel: Channel, setup: SetUpNics, queries: Channel, far: socket.sock
     with Fabric(spec, topology, NodeSubset.HOSTS, subnet=subnet) as fabric:
         endpoints = HostNics(fabric, workload, subnet, ip=setup.ip, starts=setup.starts)
         with AfPacketDriver(fabric, slowdown=setup.slowdown, wake=poller.fileno()) as driver:
-            fabric.sample(endpoints.flow_bytes, len(endpoints.flows))
+            fabric.sample(endpoints.flow_bytes, endpoints.flow_hosts)
             _attach(driver, fabric, setup)
             fabric.prefault()
             be_punctual()
@@ -126,7 +126,7 @@ class _Nics:
             while self._go_on() is Outcome.PAUSED:
                 self._report()
             self.channel.expect(Stop)
-        self.driver.finish_on(self.endpoints.finished_flag)
+        self.driver.finish_with(self.endpoints.workload)
         while self._go_on() is Outcome.PAUSED and not self._is_late():
             self._report()
         self._post()

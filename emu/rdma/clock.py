@@ -31,7 +31,7 @@ class Clock(ABC):
 
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
-        self.core = lib.fabric_clock(fabric.core)
+        self.core = lib.fabric_clock(fabric.core, 0)
         self.event = ffi.new("bool *")
         self._waiting: list[tuple[float, asyncio.Future[None]]] = []
 

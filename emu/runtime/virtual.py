@@ -16,6 +16,7 @@ from emu._core import lib
 from emu.bindings.capture import capture_file, captured_ports
 from emu.bindings.fabric import Fabric, FrameKind, NodeSubset, gone
 from emu.bindings.host_nics import HostNics
+from emu.bindings.partition import partition
 from emu.bindings.snapshot import PortView, QueuePairView
 from emu.clocks import VIRTUAL
 from emu.errors import UsageError
@@ -73,10 +74,14 @@ class VirtualFabric:
         topology: Topology,
         subnet: Subnet | None = None,
         workload: OperationGraph | None = None,
+        *,
+        threads: int = 1,
+        parts: int | None = None,
     ) -> None:
         """`subnet`: the result of `emu.subnet.sm_sweeps.manage`, for InfiniBand alone; `workload`:
-        operations to use in place of the spec's. Raises UsageError when these cannot run, or when
-        InfiniBand has no subnet.
+        operations to use in place of the spec's; `threads`: that run the fabric, cut into so many
+        parts or into `parts`. Both change the speed and nothing else. Raises UsageError when these
+        cannot run, or when InfiniBand has no subnet.
         """
         self.spec = spec
         self.topology = topology
@@ -86,7 +91,8 @@ class VirtualFabric:
                 "subnet: none is given, and InfiniBand's switches forward by the tables of their "
                 "subnet manager; emu.subnet.sm_sweeps.manage makes them"
             )
-        self.fabric = Fabric(spec, topology, NodeSubset.ALL, subnet=subnet)
+        cut = partition(spec, topology, self._graph, parts or threads, threads)
+        self.fabric = Fabric(spec, topology, NodeSubset.ALL, subnet=subnet, partition=cut)
         self._endpoints: HostNics | None = HostNics(self.fabric, self._graph, subnet)
         self._started = False
 
@@ -127,7 +133,7 @@ class VirtualFabric:
             )
         self._started = True
         self.fabric.capture(captured_ports(self.spec, self.topology))
-        self.fabric.sample(self.endpoints.flow_bytes, len(self.endpoints.flows))
+        self.fabric.sample(self.endpoints.flow_bytes, self.endpoints.flow_hosts)
         self.fabric.start()
         self.endpoints.start()
 
@@ -137,8 +143,8 @@ class VirtualFabric:
     def run_steps(self, until_ns: int) -> None:
         """Runs in whole steps until `until_ns`, the workload's end, or captures that must be
         drained, whichever comes first."""
-        finished = self.endpoints.finished_flag
-        lib.fabric_run_steps(self.fabric.core, until_ns * 1000, STEP_NS * 1000, finished)
+        workload = self.endpoints.workload
+        lib.fabric_run_steps(self.fabric.core, until_ns * 1000, STEP_NS * 1000, workload)
 
     def port(self, name: str) -> PortView:
         """The port `name`, e.g. `leaf1:h1`, as it is now. Raises UsageError: no such port."""

@@ -1,5 +1,7 @@
 #include "testbench.h"
 
+#include "nic/delivery.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -264,6 +266,8 @@ static void post(struct bench *bench, struct qp *qp, struct test_wqe *wqe,
     wqe->message = *message;
     wqe->message.record = &wqe->record;
     send_queue_post(qp, &wqe->message, bench->clock.now);
+    if (qp->peer && wqe->record.status == STATUS_PENDING && !message_is_fetch(&wqe->message))
+        delivery_expect(qp->peer, &wqe->message);
 }
 
 void bench_write(struct bench *bench, struct qp *qp, struct test_wqe *wqe, uint32_t from,

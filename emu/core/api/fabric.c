@@ -13,6 +13,8 @@ enum {
     PORTS_OF_A_BIG_FABRIC = 200,
 };
 
+static_assert((int)FABRIC_PARTS_MAX == (int)PARTS_MAX, "the public limit is the core's");
+
 /* ---- cable ends ------------------------------------------------------------ */
 
 static void end_receive(struct port *port, struct frame *frame, picoseconds now)
@@ -21,7 +23,7 @@ static void end_receive(struct port *port, struct frame *frame, picoseconds now)
     if (fabric->emit)
         fabric->emit(fabric->driver, port, frame, now);
     else
-        frame_free(&fabric->pool, frame);
+        frame_free(port->pool, frame);
 }
 
 static const struct port_handler end_handler = {.receive = end_receive};
@@ -36,7 +38,8 @@ bool fabric_add_socket(struct fabric *fabric, uint32_t index, const struct port_
     struct cable_end *end = arena_take(&fabric->arena, 1, sizeof *end);
     if (!end)
         return false;
-    port_init(&end->port, &fabric->clock, &fabric->pool, &end_handler, fabric, config);
+    struct part *part = &fabric->parts[0].part;
+    port_init(&end->port, &part->clock, &part->pool, &end_handler, fabric, config);
     end->port.index = index;
     end->port.outside = true;
     fabric->ports[index] = &end->port;
@@ -65,7 +68,7 @@ bool fabric_input(struct fabric *fabric, uint32_t index, uint8_t kind, const uin
                   uint32_t length, picoseconds now)
 {
     struct port *port = fabric->ports[index];
-    uint32_t room = fabric->pool.large.room;
+    uint32_t room = port->pool->large.room;
     if (length > room) {
         refuse_oversize(port->line.far, room, kind, bytes, length);
         return false;
@@ -75,7 +78,7 @@ bool fabric_input(struct fabric *fabric, uint32_t index, uint8_t kind, const uin
         end->backlog_discard++;
         return false;
     }
-    struct frame *frame = frame_new(&fabric->pool, kind, length);
+    struct frame *frame = frame_new(port->pool, kind, length);
     if (!frame)
         return false;
     memcpy(frame->bytes, bytes, length);
@@ -93,34 +96,37 @@ bool fabric_input(struct fabric *fabric, uint32_t index, uint8_t kind, const uin
 bool fabric_inject(struct fabric *fabric, uint32_t index, uint8_t kind, const uint8_t *bytes,
                    uint32_t length)
 {
-    return fabric_input(fabric, index, kind, bytes, length, fabric->clock.now);
+    return fabric_input(fabric, index, kind, bytes, length, fabric_now(fabric));
 }
 
 /* ---- switches ---------------------------------------------------------------- */
 
-struct fabric_switch *fabric_add_switch(struct fabric *fabric, uint32_t first_index,
+struct fabric_switch *fabric_add_switch(struct fabric *fabric, uint32_t part, uint32_t first_index,
                                         const struct switch_config *config,
                                         const struct switch_port_config *ports)
 {
+    struct fabric_part *home = &fabric->parts[part];
     struct fabric_switch *sw = arena_take(&fabric->arena, 1, sizeof *sw);
-    if (!sw || !switch_init(sw, &fabric->arena, &fabric->clock, &fabric->pool, config, ports))
+    if (!sw || !switch_init(sw, &fabric->arena, &home->part.clock, &home->part.pool, config, ports))
         return NULL;
     for (uint32_t number = 1; number <= config->ports; number++) {
         struct switch_port *own = switch_port(sw, number);
         own->port.index = first_index + number - 1;
         fabric->ports[own->port.index] = &own->port;
     }
-    sw->lossless_dropped = &fabric->lossless_dropped;
+    sw->lossless_dropped = &home->lossless_dropped;
     fabric->switches[fabric->switch_count++] = sw;
     return sw;
 }
 
 /* ---- NICs ---------------------------------------------------------------------- */
 
-struct nic *fabric_add_nic(struct fabric *fabric, uint32_t index, const struct nic_config *config)
+struct nic *fabric_add_nic(struct fabric *fabric, uint32_t part, uint32_t index,
+                           const struct nic_config *config)
 {
+    struct part *home = &fabric->parts[part].part;
     struct nic *nic = arena_take(&fabric->arena, 1, sizeof *nic);
-    if (!nic || !nic_init(nic, &fabric->arena, &fabric->clock, &fabric->pool, &fabric->rng, config))
+    if (!nic || !nic_init(nic, &fabric->arena, &home->clock, &home->pool, &fabric->rng, config))
         return NULL;
     nic->port.index = index;
     fabric->ports[index] = &nic->port;
@@ -158,137 +164,241 @@ void fabric_connect(struct fabric *fabric, uint32_t index_a, uint32_t index_b, u
 
 /* ---- the fabric -------------------------------------------------------------------- */
 
-struct fabric *fabric_new(uint64_t seed, uint32_t ports, uint32_t small_frames,
-                          uint32_t large_frames, uint32_t frame_bytes)
+static bool take_port_tables(struct fabric *fabric)
 {
+    struct arena *arena = &fabric->arena;
+    fabric->ports = arena_take(arena, fabric->port_count, sizeof *fabric->ports);
+    fabric->switches = arena_take(arena, fabric->port_count, sizeof *fabric->switches);
+    fabric->ends = arena_take(arena, fabric->port_count, sizeof *fabric->ends);
+    fabric->nics = arena_take(arena, fabric->port_count, sizeof *fabric->nics);
+    return fabric->ports && fabric->switches && fabric->ends && fabric->nics;
+}
+
+/* Every part has room for all frames: it is address space alone. */
+static bool add_part(struct fabric *fabric, const struct fabric_config *config)
+{
+    uint32_t number = fabric->part_count++;
+    struct part *part = &fabric->parts[number].part;
+    fabric->part_list[number] = part;
+    part->clock.prefetch = prefetch;
+    return part_init(part, number, config->parts) &&
+           frame_pool_init(&part->pool, &fabric->arena, config->small_frames, config->large_frames,
+                           config->frame_bytes) &&
+           frame_pool_join(&part->pool, &fabric->arena, number, config->parts);
+}
+
+static bool add_parts(struct fabric *fabric, const struct fabric_config *config)
+{
+    fabric->parts = arena_take(&fabric->arena, config->parts, sizeof *fabric->parts);
+    fabric->part_list = arena_take(&fabric->arena, config->parts, sizeof *fabric->part_list);
+    if (!fabric->parts || !fabric->part_list)
+        return false;
+    for (uint32_t i = 0; i < config->parts; i++)
+        if (!add_part(fabric, config))
+            return false;
+    if (config->parts == 1)
+        return true;
+    fabric->windows = windows_new(fabric->part_list, config->parts, config->threads);
+    return fabric->windows;
+}
+
+struct fabric *fabric_new(const struct fabric_config *config)
+{
+    assert(config->parts >= 1 && config->parts <= PARTS_MAX && config->threads <= config->parts);
     struct fabric *fabric = calloc(1, sizeof *fabric);
     if (!fabric)
         return NULL;
-    clock_init(&fabric->clock);
-    fabric->clock.prefetch = prefetch;
-    fabric->rng.state = seed;
-    fabric->port_count = ports;
-    fabric->arena.huge_pages = ports >= PORTS_OF_A_BIG_FABRIC;
-    fabric->ports = arena_take(&fabric->arena, ports, sizeof *fabric->ports);
-    fabric->switches = arena_take(&fabric->arena, ports, sizeof *fabric->switches);
-    fabric->ends = arena_take(&fabric->arena, ports, sizeof *fabric->ends);
-    fabric->nics = arena_take(&fabric->arena, ports, sizeof *fabric->nics);
-    if (!fabric->ports || !fabric->switches || !fabric->ends || !fabric->nics ||
-        !frame_pool_init(&fabric->pool, &fabric->arena, small_frames, large_frames, frame_bytes)) {
-        fabric_free(fabric);
-        return NULL;
-    }
-    return fabric;
+    fabric->rng.state = config->seed;
+    fabric->port_count = config->ports;
+    fabric->deadlocks.next_look = NEVER;
+    fabric->arena.huge_pages = config->ports >= PORTS_OF_A_BIG_FABRIC;
+    if (take_port_tables(fabric) && add_parts(fabric, config))
+        return fabric;
+    fabric_free(fabric);
+    return NULL;
 }
 
 void fabric_free(struct fabric *fabric)
 {
+    windows_free(fabric->windows);
     for (uint32_t i = 0; i < fabric->switch_count; i++)
         switch_free(fabric->switches[i]);
     deadlock_watch_free(&fabric->deadlocks);
-    tap_free(&fabric->tap);
+    for (uint32_t i = 0; i < fabric->part_count; i++) {
+        tap_free(&fabric->parts[i].tap);
+        part_free(&fabric->parts[i].part);
+    }
     arena_free(&fabric->arena);
     free(fabric);
 }
 
 void fabric_prefault(struct fabric *fabric, uint32_t frames)
 {
-    frame_pool_prefault(&fabric->pool, frames);
-    if (fabric->sampler.values)
-        sampler_prefault(&fabric->sampler);
-    if (fabric->tap.ring)
-        memset(fabric->tap.ring, 0, fabric->tap.size);
+    for (uint32_t i = 0; i < fabric->part_count; i++) {
+        struct fabric_part *part = &fabric->parts[i];
+        frame_pool_prefault(&part->part.pool, frames);
+        if (part->tap.ring)
+            memset(part->tap.ring, 0, part->tap.size);
+    }
+    if (fabric->samples.values)
+        sample_table_prefault(&fabric->samples);
+}
+
+/* The least lookahead of all cables that are cut. */
+static picoseconds lookahead(const struct fabric *fabric)
+{
+    picoseconds least = NEVER;
+    for (uint32_t i = 0; i < fabric->port_count; i++) {
+        const struct port *port = fabric->ports[i];
+        if (port && port_is_cut(port) && port_lookahead(port) < least)
+            least = port_lookahead(port);
+    }
+    return least;
 }
 
 void fabric_start(struct fabric *fabric)
 {
-    picoseconds now = fabric->clock.now;
+    picoseconds now = fabric_now(fabric);
     for (uint32_t i = 0; i < fabric->switch_count; i++)
         switch_start(fabric->switches[i], now);
     for (uint32_t i = 0; i < fabric->nic_count; i++)
         port_start(&fabric->nics[i]->port, now);
     for (uint32_t i = 0; i < fabric->end_count; i++)
         port_start(&fabric->ends[i]->port, now);
-    if (fabric->sampler.values)
-        sampler_start(&fabric->sampler, now);
+    for (uint32_t i = 0; fabric->samples.values && i < fabric->part_count; i++)
+        sampler_start(&fabric->parts[i].sampler, now);
     deadlock_watch_start(&fabric->deadlocks, now);
+    if (fabric->windows)
+        windows_set_lookahead(fabric->windows, lookahead(fabric));
 }
 
+static uint64_t run(struct fabric *fabric, picoseconds until)
+{
+    return fabric->windows ? windows_run(fabric->windows, until)
+                           : clock_run_until(fabric_only_clock(fabric), until);
+}
+
+/* A search for deadlocks looks at all nodes, as they stand just before its time. */
 uint64_t fabric_run(struct fabric *fabric, int64_t until_ps)
 {
-    return clock_run_until(&fabric->clock, until_ps);
+    uint64_t events = 0;
+    for (picoseconds look; (look = fabric->deadlocks.next_look) <= until_ps;) {
+        events += run(fabric, look - 1);
+        deadlock_watch_look(&fabric->deadlocks, look);
+    }
+    return events + run(fabric, until_ps);
 }
 
 void fabric_run_to_event(struct fabric *fabric, int64_t until_ps, const bool *event)
 {
-    while (!*event && fabric->clock.now < until_ps) {
-        picoseconds next = clock_next_deadline(&fabric->clock);
-        clock_run_until(&fabric->clock, next < until_ps ? next : until_ps);
+    while (!*event && fabric_now(fabric) < until_ps) {
+        picoseconds next = fabric_next_deadline(fabric);
+        fabric_run(fabric, next < until_ps ? next : until_ps);
     }
 }
 
 /* Whether captures should be removed now. Seven eighths of their memory are left for a step. */
 static bool captures_want_out(const struct fabric *fabric)
 {
-    return tap_waiting(&fabric->tap) > fabric->tap.size / 8;
+    for (uint32_t i = 0; i < fabric->part_count; i++) {
+        const struct tap *tap = &fabric->parts[i].tap;
+        if (tap_waiting(tap) > tap->size / 8)
+            return true;
+    }
+    return false;
 }
 
-void fabric_run_steps(struct fabric *fabric, int64_t until_ps, int64_t step_ps, const bool *event)
+void fabric_run_steps(struct fabric *fabric, int64_t until_ps, int64_t step_ps,
+                      struct workload *workload)
 {
-    while (!*event && fabric->clock.now < until_ps) {
-        int64_t left_ps = until_ps - fabric->clock.now;
-        clock_run_until(&fabric->clock,
-                        fabric->clock.now + (step_ps < left_ps ? step_ps : left_ps));
-        if (captures_want_out(fabric))
+    for (int64_t now_ps; (now_ps = fabric_now(fabric)) < until_ps;) {
+        int64_t left_ps = until_ps - now_ps;
+        fabric_run(fabric, now_ps + (step_ps < left_ps ? step_ps : left_ps));
+        if (workload_is_finished(workload, fabric_now(fabric)) || captures_want_out(fabric))
             break;
     }
 }
 
 int64_t fabric_now(const struct fabric *fabric)
 {
-    return fabric->clock.now;
+    return fabric->parts[0].part.clock.now;
 }
 
-struct clock *fabric_clock(struct fabric *fabric)
+struct clock *fabric_clock(struct fabric *fabric, uint32_t part)
 {
-    return &fabric->clock;
+    return &fabric->parts[part].part.clock;
 }
 
 int64_t fabric_next_deadline(struct fabric *fabric)
 {
-    return clock_next_deadline(&fabric->clock);
+    picoseconds next = fabric->windows ? windows_next_event(fabric->windows)
+                                       : clock_next_deadline(fabric_only_clock(fabric));
+    return fabric->deadlocks.next_look < next ? fabric->deadlocks.next_look : next;
+}
+
+bool fabric_out_of_memory(const struct fabric *fabric)
+{
+    for (uint32_t i = 0; i < fabric->part_count; i++)
+        if (fabric->parts[i].part.out_of_memory)
+            return true;
+    return false;
+}
+
+struct fabric_balance fabric_balance(const struct fabric *fabric)
+{
+    if (!fabric->windows)
+        return (struct fabric_balance){.lookahead_ps = NEVER};
+    struct windows_balance balance = windows_balance(fabric->windows);
+    return (struct fabric_balance){lookahead(fabric), balance.windows, balance.busiest_events,
+                                   balance.events};
 }
 
 uint64_t fabric_frames_exhausted(const struct fabric *fabric)
 {
-    return fabric->pool.exhausted;
+    uint64_t exhausted = 0;
+    for (uint32_t i = 0; i < fabric->part_count; i++)
+        exhausted += fabric->parts[i].part.pool.exhausted;
+    return exhausted;
 }
 
 uint32_t fabric_frames_in_use(const struct fabric *fabric)
 {
-    return fabric->pool.in_use;
+    uint32_t in_use = 0;
+    for (uint32_t i = 0; i < fabric->part_count; i++) {
+        const struct frame_pool *pool = &fabric->parts[i].part.pool;
+        in_use += pool->in_use - frame_pool_returned(pool, fabric->part_count);
+    }
+    return in_use;
 }
 
 /* ---- faults and links ---------------------------------------------------------------- */
 
+static struct fabric_part *part_of(const struct fabric *fabric, const struct port *port)
+{
+    return &fabric->parts[part_of_clock(port->clock)->number];
+}
+
 struct fault *fabric_add_fault(struct fabric *fabric, uint32_t index, uint32_t far_index,
                                const struct fault_config *config)
 {
-    return fault_add(&fabric->faults, &fabric->arena, fabric->ports[index],
-                     fabric->ports[far_index], config);
+    struct port *port = fabric->ports[index], *far = fabric->ports[far_index];
+    if (port->clock != far->clock)
+        return NULL;
+    return fault_add(&part_of(fabric, port)->faults, &fabric->arena, port, far, config);
 }
 
 bool fabric_links_changed(struct fabric *fabric, int64_t *at_ps)
 {
-    bool changed = fabric->faults.links_changed;
-    fabric->faults.links_changed = false;
-    *at_ps = fabric->faults.links_changed_at;
+    struct faults *faults = &fabric->parts[0].faults;
+    bool changed = faults->links_changed;
+    faults->links_changed = false;
+    *at_ps = faults->links_changed_at;
     return changed;
 }
 
 const bool *fabric_links_changed_flag(const struct fabric *fabric)
 {
-    return &fabric->faults.links_changed;
+    return &fabric->parts[0].faults.links_changed;
 }
 
 bool fabric_link_is_up(const struct fabric *fabric, uint32_t index)
@@ -300,9 +410,10 @@ bool fabric_link_is_up(const struct fabric *fabric, uint32_t index)
 
 bool fabric_capture(struct fabric *fabric, uint32_t index, size_t ring_bytes)
 {
-    if (!fabric->tap.ring && !tap_init(&fabric->tap, ring_bytes, fabric->port_count))
+    struct tap *tap = &part_of(fabric, fabric->ports[index])->tap;
+    if (!tap->ring && !tap_init(tap, ring_bytes, fabric->port_count))
         return false;
-    fabric->ports[index]->tap = &fabric->tap;
+    fabric->ports[index]->tap = tap;
     return true;
 }
 
@@ -311,58 +422,90 @@ void fabric_capture_end(struct fabric *fabric, uint32_t index)
     fabric->ports[index]->tap = NULL;
 }
 
+/* The first tap that has records, which is emptied before the next one. */
+static struct tap *waiting_tap(struct fabric *fabric)
+{
+    uint32_t i = 0;
+    while (i + 1 < fabric->part_count && !tap_waiting(&fabric->parts[i].tap))
+        i++;
+    return &fabric->parts[i].tap;
+}
+
 size_t fabric_captured(struct fabric *fabric, const uint8_t **bytes)
 {
-    return tap_pending(&fabric->tap, bytes);
+    return tap_pending(waiting_tap(fabric), bytes);
 }
 
 void fabric_captured_taken(struct fabric *fabric, size_t size)
 {
-    tap_taken(&fabric->tap, size);
+    tap_taken(waiting_tap(fabric), size);
 }
 
 uint64_t fabric_captures_missed(const struct fabric *fabric)
 {
-    return tap_missed(&fabric->tap);
+    uint64_t missed = 0;
+    for (uint32_t i = 0; i < fabric->part_count; i++)
+        missed += tap_missed(&fabric->parts[i].tap);
+    return missed;
 }
 
 uint64_t fabric_captures_missed_at(const struct fabric *fabric, uint32_t index)
 {
-    return tap_missed_at(&fabric->tap, index);
+    return tap_missed_at(&part_of(fabric, fabric->ports[index])->tap, index);
+}
+
+static bool add_samplers(struct fabric *fabric, picoseconds interval, uint32_t ports,
+                         uint32_t flows)
+{
+    for (uint32_t i = 0; i < fabric->part_count; i++) {
+        struct fabric_part *part = &fabric->parts[i];
+        if (!sampler_init(&part->sampler, &fabric->arena, &part->part.clock, interval,
+                          fabric->samples, ports, flows))
+            return false;
+    }
+    return true;
 }
 
 bool fabric_sample(struct fabric *fabric, int64_t interval_ps, uint32_t capacity,
                    const uint32_t *indices, uint32_t ports, const uint64_t *flow_bytes,
-                   uint32_t flows)
+                   const uint32_t *flow_parts, uint32_t flows)
 {
-    struct sampler *sampler = &fabric->sampler;
-    if (!sampler_init(sampler, &fabric->arena, &fabric->clock, interval_ps, capacity, ports,
-                      flow_bytes, flows))
+    uint32_t first_flow = 1 + ports * GAUGES;
+    if (!sample_table_init(&fabric->samples, &fabric->arena, capacity, first_flow + flows) ||
+        !add_samplers(fabric, interval_ps, ports, flows))
         return false;
-    for (uint32_t i = 0; i < ports; i++)
-        sampler_watch(sampler, i, fabric->ports[indices[i]]);
+    sampler_watch_time(&fabric->parts[0].sampler, 0);
+    for (uint32_t i = 0; i < ports; i++) {
+        struct port *port = fabric->ports[indices[i]];
+        sampler_watch(&part_of(fabric, port)->sampler, 1 + i * GAUGES, port);
+    }
+    for (uint32_t i = 0; i < flows; i++)
+        sampler_watch_count(&fabric->parts[flow_parts ? flow_parts[i] : 0].sampler, first_flow + i,
+                            &flow_bytes[i]);
     return true;
 }
 
 uint32_t fabric_samples(const struct fabric *fabric, const int64_t **values,
                         const uint32_t **places, uint32_t *columns)
 {
-    *values = fabric->sampler.values;
-    *places = fabric->sampler.places;
-    *columns = fabric->sampler.columns;
-    return fabric->sampler.rows;
+    const struct sampler *sampler = &fabric->parts[0].sampler;
+    *values = fabric->samples.values;
+    *places = sampler->places;
+    *columns = fabric->samples.columns;
+    return sampler->rows;
 }
 
 void fabric_sample_now(struct fabric *fabric)
 {
-    sampler_take(&fabric->sampler, fabric->clock.now);
+    for (uint32_t i = 0; i < fabric->part_count; i++)
+        sampler_take(&fabric->parts[i].sampler, fabric_now(fabric));
 }
 
 /* ---- inspection ------------------------------------------------------------------------ */
 
 void fabric_counters(struct fabric *fabric, uint32_t index, int64_t *cells)
 {
-    port_counter_cells(fabric->ports[index], fabric->clock.now, cells);
+    port_counter_cells(fabric->ports[index], fabric_now(fabric), cells);
 }
 
 uint64_t fabric_queued(const struct fabric *fabric, uint32_t index, uint8_t tc)
@@ -382,8 +525,7 @@ uint64_t fabric_held(const struct fabric *fabric, uint32_t index, uint8_t tc)
 
 bool fabric_watch_deadlocks(struct fabric *fabric, int64_t interval_ps)
 {
-    return deadlock_watch_init(&fabric->deadlocks, &fabric->clock, fabric->ports,
-                               fabric->port_count, interval_ps);
+    return deadlock_watch_init(&fabric->deadlocks, fabric->ports, fabric->port_count, interval_ps);
 }
 
 uint32_t fabric_deadlocks(const struct fabric *fabric)

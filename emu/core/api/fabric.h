@@ -1,9 +1,11 @@
-/* A set of switches, NICs and cable ends with one clock: the whole fabric on the virtual clock, or
- * the part of one process in a lab. */
+/* A set of switches, NICs and cable ends: the whole fabric on the virtual clock, or what one
+ * process of a lab has. On the virtual clock it may be cut into parts, each with a clock of its
+ * own; a lab's process has one. */
 #ifndef EMU_API_FABRIC_H
 #define EMU_API_FABRIC_H
 
 #include "api/fabric_api.h"
+#include "api/windows.h"
 #include "fault/fault.h"
 #include "link/tap.h"
 #include "observe/deadlock.h"
@@ -17,14 +19,24 @@ struct cable_end {
     uint64_t backlog_discard; /* frames from outside that were dropped: too many waited */
 };
 
-struct fabric {
-    struct arena arena; /* memory for switches, ports, NICs and their initial state */
-    struct clock clock;
-    struct frame_pool pool;
-    struct rng rng;
+/* A part of the fabric, and what is recorded there. */
+struct fabric_part {
+    struct part part;
     struct tap tap;
     struct sampler sampler;
+    struct faults faults;
+    uint64_t lossless_dropped; /* packets that exceeded the headroom of a switch */
+};
+
+struct fabric {
+    struct arena arena; /* memory for switches, ports, NICs and their initial state */
+    struct rng rng;
+    struct fabric_part *parts;
+    struct part **part_list;
+    uint32_t part_count;
+    struct windows *windows; /* NULL: one part, which runs by itself */
     struct deadlock_watch deadlocks;
+    struct sample_table samples;
     struct port **ports; /* by index; NULL: no port */
     uint32_t port_count;
     struct fabric_switch **switches;
@@ -33,13 +45,24 @@ struct fabric {
     uint32_t end_count;
     struct nic **nics;
     uint32_t nic_count;
-    struct faults faults;
-    uint64_t lossless_dropped; /* packets that exceeded the headroom of a switch */
     /* Sends a frame that has reached a cable end, and takes ownership of it. NULL: frames are
      * dropped. */
     void (*emit)(void *driver, struct port *end, struct frame *frame, picoseconds now);
     void *driver;
 };
+
+/* The clock and the frame pool of a fabric in one piece, as a lab's process has it. */
+static inline struct clock *fabric_only_clock(const struct fabric *fabric)
+{
+    assert(fabric->part_count == 1);
+    return &fabric->parts[0].part.clock;
+}
+
+static inline struct frame_pool *fabric_only_pool(const struct fabric *fabric)
+{
+    assert(fabric->part_count == 1);
+    return &fabric->parts[0].part.pool;
+}
 
 /* A frame came from outside at the cable end `index`. False when the frame was dropped. If it is
  * longer than a frame of the pool, only so many bytes have to be stored at `bytes`. */

@@ -20,27 +20,39 @@ struct nic_config;
 struct port_config;
 struct switch_config;
 struct switch_port_config;
+struct workload;
 struct fault;
 struct fault_config;
 
-struct fabric *fabric_new(uint64_t seed, uint32_t ports, uint32_t small_frames,
-                          uint32_t large_frames, uint32_t frame_bytes);
+/* The largest number of parts. */
+enum { FABRIC_PARTS_MAX = 256 };
+
+struct fabric_config {
+    uint64_t seed;
+    uint32_t ports;
+    uint32_t small_frames, large_frames, frame_bytes; /* frame.h */
+    uint32_t parts;   /* that the fabric is cut into; 1: it is in one piece */
+    uint32_t threads; /* that run them, 1 to `parts` */
+};
+
+struct fabric *fabric_new(const struct fabric_config *config);
 void fabric_free(struct fabric *fabric);
 
-/* Adds a switch. `ports` has the settings of config->ports ports, which are numbered from 1 and
- * have the indices from first_index on. NULL also when `ports` has a queue discipline or
- * a parameter that does not exist. */
-struct fabric_switch *fabric_add_switch(struct fabric *fabric, uint32_t first_index,
+/* Adds a switch to a part. `ports` has the settings of config->ports ports, which are numbered from
+ * 1 and have the indices from first_index on. NULL also when `ports` has a queue discipline or a
+ * parameter that does not exist. */
+struct fabric_switch *fabric_add_switch(struct fabric *fabric, uint32_t part, uint32_t first_index,
                                         const struct switch_config *config,
                                         const struct switch_port_config *ports);
 
-/* Adds the end of a cable to another process. A driver sends and receives its frames. */
+/* Adds the end of a cable to another process, in part 0. A driver sends and receives its frames. */
 bool fabric_add_socket(struct fabric *fabric, uint32_t index, const struct port_config *config);
 
-/* Adds a NIC with one port. The fabric frees it. */
-struct nic *fabric_add_nic(struct fabric *fabric, uint32_t index, const struct nic_config *config);
+/* Adds a NIC with one port to a part. The fabric frees it. */
+struct nic *fabric_add_nic(struct fabric *fabric, uint32_t part, uint32_t index,
+                           const struct nic_config *config);
 
-/* Connects two ports by a cable. */
+/* Connects two ports by a cable. If they are in different parts, the fabric is cut here. */
 void fabric_connect(struct fabric *fabric, uint32_t index_a, uint32_t index_b, uint64_t rate_bps,
                     int64_t delay_ps);
 
@@ -62,10 +74,11 @@ void fabric_captured_taken(struct fabric *fabric, size_t size);
 uint64_t fabric_captures_missed(const struct fabric *fabric);
 uint64_t fabric_captures_missed_at(const struct fabric *fabric, uint32_t index);
 
-/* Samples the ports with these indices, and `flows` counters, into `capacity` rows. */
+/* Samples the ports with these indices, and `flows` counters, into `capacity` rows. `flow_parts`:
+ * the part in which each counter changes; NULL: part 0. */
 bool fabric_sample(struct fabric *fabric, int64_t interval_ps, uint32_t capacity,
                    const uint32_t *indices, uint32_t ports, const uint64_t *flow_bytes,
-                   uint32_t flows);
+                   const uint32_t *flow_parts, uint32_t flows);
 /* Returns the number of samples. `values` are their rows of `columns` values; `places` are the
  * positions of the rows in order of time. */
 uint32_t fabric_samples(const struct fabric *fabric, const int64_t **values,
@@ -79,14 +92,28 @@ void fabric_prefault(struct fabric *fabric, uint32_t frames);
 void fabric_start(struct fabric *fabric);
 /* Runs all events up to `until_ps`. Returns how many. */
 uint64_t fabric_run(struct fabric *fabric, int64_t until_ps);
-/* The same, but stops at the instant at which `event` becomes true. */
+/* The same, but stops at the instant at which `event` becomes true. The fabric is in one piece. */
 void fabric_run_to_event(struct fabric *fabric, int64_t until_ps, const bool *event);
-/* The same in steps of `step_ps`. Stops also after a step in which `event` became true, or in which
- * captures filled a good part of their memory. */
-void fabric_run_steps(struct fabric *fabric, int64_t until_ps, int64_t step_ps, const bool *event);
+/* The same in steps of `step_ps`. Stops also after a step in which the workload has ended, or in
+ * which captures filled a good part of their memory. */
+void fabric_run_steps(struct fabric *fabric, int64_t until_ps, int64_t step_ps,
+                      struct workload *workload);
 int64_t fabric_now(const struct fabric *fabric);
 int64_t fabric_next_deadline(struct fabric *fabric);
-struct clock *fabric_clock(struct fabric *fabric);
+/* The clock of a part. */
+struct clock *fabric_clock(struct fabric *fabric, uint32_t part);
+/* Whether memory was short for what parts send each other; then the run is worthless. */
+bool fabric_out_of_memory(const struct fabric *fabric);
+
+/* How the work of a fabric in parts was spread: its lookahead; windows; events of each part; and,
+ * summed over all windows, events of the part that had the most in each. */
+struct fabric_balance {
+    int64_t lookahead_ps;
+    uint64_t windows, busiest_events;
+    const uint64_t *events;
+};
+struct fabric_balance fabric_balance(const struct fabric *fabric);
+
 uint64_t fabric_frames_exhausted(const struct fabric *fabric);
 uint32_t fabric_frames_in_use(const struct fabric *fabric);
 
@@ -98,7 +125,8 @@ bool fabric_inject(struct fabric *fabric, uint32_t index, uint8_t kind, const ui
 /* ---- faults (fault_api.h) ---- */
 
 /* A fault at port `index`, on the line out of it, or on its cable to `far_index`. It lives as long
- * as the fabric. NULL when there is no memory, or when no such kind or parameter exists. */
+ * as the fabric. NULL when there is no memory, when no such kind or parameter exists, or when the
+ * fabric is cut at that cable. */
 struct fault *fabric_add_fault(struct fabric *fabric, uint32_t index, uint32_t far_index,
                                const struct fault_config *config);
 /* Whether links went down or came back since the previous call, and the time of the last change.

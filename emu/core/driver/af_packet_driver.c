@@ -14,6 +14,7 @@
 #include "driver/tun.h"
 #include "driver/walltime.h"
 #include "headers/ib_encap.h"
+#include "nic/nic_api.h"
 #include "observe/latency_histogram.h"
 #include "switch/transit.h"
 
@@ -49,7 +50,9 @@ struct driver {
     bool queues_outside;
     int64_t t0_ns;
     int epoll_fd;
+    /* What ends the run: a flag, a workload; NULL: neither. */
     const bool *finished;
+    struct workload *workload;
     struct channel *channels[CHANNELS];
     int channel_count;
     struct tun tuns[CHANNELS];
@@ -94,7 +97,7 @@ static void note_lost(struct driver *driver, enum loss how, uint32_t frames, int
 /* Records the lossless packets that switches dropped since the last call. */
 static void note_dropped(struct driver *driver, int64_t now_ns)
 {
-    uint64_t dropped = driver->fabric->lossless_dropped;
+    uint64_t dropped = driver->fabric->parts[0].lossless_dropped;
     if (dropped == driver->dropped)
         return;
     timeline_at(&driver->timeline, now_ns - driver->t0_ns)->dropped +=
@@ -114,7 +117,7 @@ static void flush(struct driver *driver, struct channel *channel)
         if (!sent->owned)
             continue;
         note_late(driver, LATE_SENT, now_ns - wall_time_ns(driver, sent->due), now_ns);
-        frame_free(&driver->fabric->pool, sent->owned);
+        frame_free(fabric_only_pool(driver->fabric), sent->owned);
     }
     driver->sent += channel->count;
     channel->count = 0;
@@ -126,7 +129,7 @@ static void flush_all(struct driver *driver)
         if (driver->channels[i]->count)
             flush(driver, driver->channels[i]);
     for (uint32_t i = 0; i < driver->tun_count; i++)
-        tun_write(&driver->tuns[i], driver->fabric->clock.now);
+        tun_write(&driver->tuns[i], fabric_now(driver->fabric));
 }
 
 static void enqueue(struct driver *driver, struct attachment *to, const struct frame *frame,
@@ -143,7 +146,7 @@ static void emit(void *owner, struct port *end, struct frame *frame, picoseconds
     if (to)
         enqueue(driver, to, frame, (struct outgoing){frame, now});
     else
-        frame_free(&driver->fabric->pool, frame);
+        frame_free(fabric_only_pool(driver->fabric), frame);
 }
 
 /* The switch keeps ownership of the frame, which is in transit. */
@@ -164,20 +167,20 @@ static void lost_in_datapath(void *datapath, picoseconds since)
 
 static void step_until(struct driver *driver, picoseconds until)
 {
-    struct clock *clock = &driver->fabric->clock;
+    struct fabric *fabric = driver->fabric;
     picoseconds step = (picoseconds)((double)STEP_NS * PS_PER_NS / driver->slowdown);
-    while (clock->now + step < until) {
-        clock_run_until(clock, clock->now + step);
+    while (fabric_now(fabric) + step < until) {
+        fabric_run(fabric, fabric_now(fabric) + step);
         flush_all(driver);
     }
-    if (until > clock->now)
-        clock_run_until(clock, until);
+    if (until > fabric_now(fabric))
+        fabric_run(fabric, until);
 }
 
 static void deliver_to_end(struct driver *driver, struct port *end, const uint8_t *bytes,
                            uint32_t length)
 {
-    picoseconds now = driver->fabric->clock.now;
+    picoseconds now = fabric_now(driver->fabric);
     uint8_t kind = ib_encap_kind(bytes, length);
     if (end->framing == FRAMING_ETHERNET)
         fabric_input(driver->fabric, end->index, FRAME_ETHERNET, bytes, length, now);
@@ -190,7 +193,7 @@ static void deliver_to_switch(struct driver *driver, const struct attachment *to
                               const struct rx_frame *rx)
 {
     struct transit_time time =
-        transit_returned(to->sw, to->number, rx->bytes, rx->length, driver->fabric->clock.now);
+        transit_returned(to->sw, to->number, rx->bytes, rx->length, fabric_now(driver->fabric));
     double to_wall = driver->slowdown / PS_PER_NS;
     if (!driver->queues_outside)
         note_late(driver, LATE_RETURNED, (int64_t)((double)time.late * to_wall), rx->stamp_ns);
@@ -209,7 +212,7 @@ static void note_rx_frame(struct driver *driver, struct attachment *to, const st
         to->last_stamp_ns = rx->stamp_ns;
     if (!to->end)
         return;
-    picoseconds now = driver->fabric->clock.now;
+    picoseconds now = fabric_now(driver->fabric);
     picoseconds taken_in = now + line_backlog(&to->end->line, now);
     note_late(driver, LATE_TAKEN_IN, wall_time_ns(driver, taken_in) - rx->stamp_ns, rx->stamp_ns);
 }
@@ -253,7 +256,7 @@ static void process_inbox(struct driver *driver)
 static void read_tuns(struct driver *driver)
 {
     for (uint32_t i = 0; i < driver->tun_count; i++)
-        tun_read(&driver->tuns[i], driver->fabric->clock.now);
+        tun_read(&driver->tuns[i], fabric_now(driver->fabric));
 }
 
 /* ---- frames lost on arrival --------------------------------------------------------- */
@@ -277,7 +280,7 @@ static void count_drops_in_turn(struct driver *driver, int64_t now_ns)
 
 static int wait_for_work(struct driver *driver, struct epoll_event *events, int room)
 {
-    picoseconds deadline = clock_next_deadline(&driver->fabric->clock);
+    picoseconds deadline = fabric_next_deadline(driver->fabric);
     int64_t left_ns = LONGEST_WAIT_NS;
     if (deadline != NEVER) {
         int64_t until = wall_time_ns(driver, deadline) - clock_ns(CLOCK_MONOTONIC);
@@ -288,6 +291,12 @@ static int wait_for_work(struct driver *driver, struct epoll_event *events, int 
     struct timespec timeout = {left_ns / NS_PER_S, left_ns % NS_PER_S};
     int count = epoll_pwait2(driver->epoll_fd, events, room, &timeout, NULL);
     return count < 0 && errno != EINTR ? -errno : count < 0 ? 0 : count;
+}
+
+static bool is_finished(const struct driver *driver)
+{
+    return (driver->finished && *driver->finished) ||
+           (driver->workload && workload_is_finished(driver->workload, fabric_now(driver->fabric)));
 }
 
 static int turn(struct driver *driver)
@@ -314,7 +323,7 @@ static int turn(struct driver *driver)
     note_dropped(driver, now_ns);
     flush_all(driver);
     count_drops_in_turn(driver, now_ns);
-    return driver->finished && *driver->finished ? DRIVER_FINISHED : outcome;
+    return is_finished(driver) ? DRIVER_FINISHED : outcome;
 }
 
 int driver_run(struct driver *driver, int64_t t0_ns, int64_t until_ns)
@@ -332,7 +341,7 @@ int driver_run(struct driver *driver, int64_t t0_ns, int64_t until_ns)
 /* The largest frame from outside, without its VLAN tag. */
 static uint32_t largest_frame(const struct fabric *fabric)
 {
-    return IB_ENCAP_BYTES + fabric->pool.large.room;
+    return IB_ENCAP_BYTES + fabric_only_pool(fabric)->large.room;
 }
 
 struct driver *driver_new(struct fabric *fabric, double slowdown, int wake_fd)
@@ -466,6 +475,11 @@ void driver_set_marker(struct driver *driver, uint32_t *depths, void *curves)
 void driver_set_finished(struct driver *driver, const bool *finished)
 {
     driver->finished = finished;
+}
+
+void driver_set_workload(struct driver *driver, struct workload *workload)
+{
+    driver->workload = workload;
 }
 
 /* ---- lateness -------------------------------------------------------------------------------- */

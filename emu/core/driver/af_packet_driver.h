@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 struct fabric;
+struct workload;
 struct fabric_switch;
 struct ipoib;
 struct driver;
@@ -46,14 +47,15 @@ void driver_set_marker(struct driver *driver, uint32_t *depths, void *curves);
 /* Set-up only, before anything is attached: the queues are in the external datapath, so a frame is
  * never late when it returns from there. */
 void driver_queue_outside(struct driver *driver);
-/* driver_run returns DRIVER_FINISHED when the flag is true. */
+/* driver_run returns DRIVER_FINISHED when the flag is true, or the workload has ended. */
 void driver_set_finished(struct driver *driver, const bool *finished);
+void driver_set_workload(struct driver *driver, struct workload *workload);
 
 /* How driver_run ends; a negative value is an errno. */
 enum driver_outcome { DRIVER_WOKEN, DRIVER_FINISHED, DRIVER_PAUSED, DRIVER_GOES_ON };
 
 /* Runs from t0 (monotonic ns, may be in the future) on, until wake_fd is readable, the
- * workload is finished, or `until_ns` (monotonic) is reached; then call it again. */
+ * workload has ended, or `until_ns` (monotonic) is reached; then call it again. */
 int driver_run(struct driver *driver, int64_t t0_ns, int64_t until_ns);
 
 /* A histogram of lateness. which: 0 how late frames left, 1 how late they were taken in from a

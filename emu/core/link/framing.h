@@ -31,8 +31,9 @@ enum arrival {
 struct port;
 
 struct link_framing_ops {
-    uint8_t header_bytes; /* bytes that a cut-through switch needs to forward a packet */
-    bool class_changes;   /* a packet may have another class on its next link */
+    uint8_t header_bytes;     /* bytes that a cut-through switch needs to forward a packet */
+    uint8_t least_wire_bytes; /* for which the shortest frame occupies the line */
+    bool class_changes;       /* a packet may have another class on its next link */
 
     /* Checks a frame that has arrived, and sets the class of a packet. No header of the frame may
      * be read before. */

@@ -80,6 +80,7 @@ static uint8_t *control_message(const struct frame *frame, enum control_opcode o
 
 const struct link_framing_ops link_framing_ethernet = {
     .header_bytes = HEADER_BYTES,
+    .least_wire_bytes = ETHERNET_MIN + ETHERNET_OVERHEAD,
     .inspect = inspect,
     .classify = classify,
     .control_frame = control_frame,

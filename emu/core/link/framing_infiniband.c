@@ -46,6 +46,7 @@ static uint8_t *control_message(const struct frame *frame, enum control_opcode o
 
 const struct link_framing_ops link_framing_infiniband = {
     .header_bytes = HEADER_BYTES,
+    .least_wire_bytes = FLOW_CONTROL_BYTES,
     .class_changes = true,
     .inspect = inspect,
     .classify = classify,

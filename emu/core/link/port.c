@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "link/tap.h"
+#include "sim/part.h"
 
 /* A paced line sends delayed frames at this multiple of its rate. */
 enum { CATCH_UP_SPEED = 8 };
@@ -40,10 +41,11 @@ void port_connect(struct port *port, struct port *far, uint64_t rate_bps, picose
 {
     port->line.far = far;
     port->line.far_index = far->index;
+    port->line.far_clock = far->clock;
     port->line.rate_bps = rate_bps;
     port->line.byte_time = whole_byte_time(rate_bps);
     port->line.delay = delay;
-    port->line.delivery = delivery;
+    port->line.delivery = (uint8_t)delivery;
     port->line.header_bytes = port_framing(port)->header_bytes;
 }
 
@@ -60,6 +62,26 @@ SELDOM static picoseconds early_delivery(const struct line *line, const struct f
     return head_at < frame->tail_at ? head_at : frame->tail_at;
 }
 
+/* The frame is at the far end at its due_at. */
+static inline void put_in_flight(struct line *line, struct frame *frame)
+{
+    if (!line->in_flight_count++)
+        timer_set_arrival(line->far_clock, &line->arrival, frame->due_at, line->far_index);
+    list_push(&line->in_flight, frame);
+}
+
+static void enter_part(const struct mail *mail)
+{
+    put_in_flight(mail->to, mail->what);
+}
+
+SELDOM static void leave_part(struct port *port, struct frame *frame)
+{
+    struct line *line = &port->line;
+    part_post(part_of_clock(port->clock), part_of_clock(line->far_clock),
+              (struct mail){.open = enter_part, .to = line, .what = frame, .at = frame->due_at});
+}
+
 /* Puts a frame of `wire` bytes on the line, from `start` until its last bit is out at `end`. */
 static inline void line_send(struct port *port, struct frame *frame, uint32_t wire,
                              picoseconds start, picoseconds end)
@@ -70,9 +92,10 @@ static inline void line_send(struct port *port, struct frame *frame, uint32_t wi
     frame->due_at =
         line->delivery == DELIVER_TAIL ? frame->tail_at : early_delivery(line, frame, wire, start);
     port->gauges->tx_wire += wire;
-    if (!line->in_flight_count++)
-        timer_set_arrival(port->clock, &line->arrival, frame->due_at, line->far_index);
-    list_push(&line->in_flight, frame);
+    if (port_is_cut(port))
+        leave_part(port, frame);
+    else
+        put_in_flight(line, frame);
 }
 
 /* The time at which the last bit of a frame injected now leaves. A paced line catches up with
@@ -90,12 +113,20 @@ static picoseconds injection_end(const struct line *line, uint32_t wire, picosec
 void line_arrival(struct timer *timer, picoseconds now)
 {
     struct line *line = container_of(timer, struct line, arrival);
-    struct port *port = container_of(line, struct port, line);
     struct frame *frame = list_pop(&line->in_flight);
     if (--line->in_flight_count)
-        timer_set_arrival(port->clock, &line->arrival, line->in_flight.first->due_at,
+        timer_set_arrival(line->far_clock, &line->arrival, line->in_flight.first->due_at,
                           line->far_index);
     port_deliver(line->far, frame, now);
+}
+
+picoseconds port_lookahead(const struct port *port)
+{
+    const struct line *line = &port->line;
+    uint32_t least = port_framing(port)->least_wire_bytes;
+    if (line->delivery == DELIVER_HEAD && line->header_bytes < least)
+        least = line->header_bytes;
+    return line->delay + (line->delivery == DELIVER_START ? 0 : line_time(line, least));
 }
 
 /* ---- arriving --------------------------------------------------------- */

@@ -52,14 +52,16 @@ enum delivery {
 struct line {
     struct frame_list in_flight; /* due_at: when the far end receives it */
     uint32_t in_flight_count;
-    enum delivery delivery;
+    uint8_t delivery; /* enum delivery */
+    bool paced; /* frames are injected at the line rate: one that finds the line busy was delayed
+                   outside */
+    uint8_t header_bytes;  /* of a frame, in the framing of the port */
     picoseconds byte_time; /* 0: not a whole number of picoseconds */
     picoseconds delay;
     picoseconds free_at; /* when the last bit of the last frame leaves */
     uint64_t rate_bps;
-    bool paced; /* frames are injected at the line rate: one that finds the line busy was delayed
-                   outside */
-    uint8_t header_bytes; /* of a frame, in the framing of the port */
+    struct clock *far_clock; /* the clock at the far end, which may be in another part (part.h):
+                              * then frames in flight belong to that part */
 
     ON_A_LINE struct timer arrival; /* set while a frame is in flight */
     struct port *far;
@@ -178,6 +180,15 @@ void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
  * leaves. prefetch.h refers to them by name. */
 void line_arrival(struct timer *timer, picoseconds now);
 void transmission_done(struct timer *timer, picoseconds now);
+
+/* The least time between the decision to send a frame on the line and its arrival. */
+picoseconds port_lookahead(const struct port *port);
+
+/* Whether the far end of the cable is in another part of the fabric. */
+static inline bool port_is_cut(const struct port *port)
+{
+    return port->line.far && port->line.far_clock != port->clock;
+}
 
 /* Set-up only: one direction of a cable, from `port` to `far`. */
 void port_connect(struct port *port, struct port *far, uint64_t rate_bps, picoseconds delay,

@@ -14,11 +14,11 @@
 #include <string.h>
 
 #include "headers/lrh.h"
+#include "nic/delivery.h"
 #include "nic/nic.h"
 #include "nic/notification_point.h"
 #include "nic/qp_error.h"
 #include "nic/receive_queue.h"
-#include "nic/send_queue.h"
 
 enum { IPV4_BYTES = 20 };
 
@@ -54,7 +54,7 @@ static void deliver(struct qp *qp, struct receive *receive, const struct packet 
         place(bytes, packet);
     if (status == STATUS_SUCCESS && qp->peer && qp->peer->qpn == packet->deth.src_qp) {
         qp->responder.datagrams++;
-        send_queue_delivered_late(qp->peer, packet->bth.psn, packet->payload_bytes, now);
+        delivery_record_late(qp, packet->bth.psn, packet->payload_bytes, now);
     }
     receive->received_bytes = status == STATUS_SUCCESS ? length : 0;
     receive->has_immediate = packet_has_immediate(packet);

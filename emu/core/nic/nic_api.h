@@ -272,20 +272,32 @@ struct message_record {
     int32_t status; /* enum status */
 };
 
-/* `dependents` holds indices of operations. Both arrays must outlive the workload. NULL when memory
- * is short, or an operation is invalid: its indices, verb, length, local memory, the receive of a
- * SEND, or the values of a sum. */
-struct workload *workload_new(struct clock *clock, const struct operation *operations,
-                              uint32_t count, const uint32_t *dependents, uint32_t dependent_count,
-                              uint32_t flow_count, uint32_t device_count);
+struct workload_config {
+    const struct operation *operations;
+    uint32_t count;
+    const uint32_t *dependents; /* indices of operations */
+    uint32_t dependent_count;
+    uint32_t flow_count, device_count;
+    struct clock *const *clocks; /* of the hosts, by number; used in the call only */
+    uint32_t host_count;
+    int64_t delivery_limit_ps; /* unreliable messages that have not arrived this long after the last
+                                * event are lost */
+};
+
+/* `operations` and `dependents` must outlive the workload. NULL when memory is short, or an
+ * operation is invalid: its indices, verb, length, local memory, the receive of a SEND, or the
+ * values of a sum. */
+struct workload *workload_new(const struct workload_config *config);
 void workload_free(struct workload *workload);
 
 /* Starts every operation that depends on no other, at its time. Call once. */
 void workload_start(struct workload *workload);
 
-/* The number of operations that are not over, and a flag that becomes true at the end. */
+/* Whether the workload has ended: all operations are over, and unreliable messages have arrived or
+ * are lost. Enters into the records which operations will never start. */
+bool workload_is_finished(struct workload *workload, int64_t now_ps);
+/* The number of operations that are not over, as far as workload_is_finished knew. */
 uint32_t workload_remaining(const struct workload *workload);
-const bool *workload_finished(const struct workload *workload);
 
 /* One record for each operation, and one count of delivered bytes for each flow. */
 const struct message_record *workload_records(const struct workload *workload);

@@ -71,24 +71,23 @@ static bool message_is_valid(const struct operation *operation)
            sum_is_valid(operation);
 }
 
-static bool operation_is_valid(const struct operation *operation, uint32_t dependent_count,
-                               uint32_t flow_count, uint32_t device_count)
+static bool operation_is_valid(const struct operation *operation,
+                               const struct workload_config *config)
 {
-    return operation->flow < flow_count && operation->device < device_count &&
-           operation->first_dependent <= dependent_count &&
-           operation->dependent_count <= dependent_count - operation->first_dependent &&
+    return operation->host < config->host_count && operation->far < config->host_count &&
+           operation->flow < config->flow_count && operation->device < config->device_count &&
+           operation->first_dependent <= config->dependent_count &&
+           operation->dependent_count <= config->dependent_count - operation->first_dependent &&
            (operation_is_work(operation) || message_is_valid(operation));
 }
 
-bool operations_are_valid(const struct operation *operations, uint32_t count,
-                          const uint32_t *dependents, uint32_t dependent_count, uint32_t flow_count,
-                          uint32_t device_count)
+bool operations_are_valid(const struct workload_config *config)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (!operation_is_valid(&operations[i], dependent_count, flow_count, device_count))
+    for (uint32_t i = 0; i < config->count; i++)
+        if (!operation_is_valid(&config->operations[i], config))
             return false;
-    for (uint32_t i = 0; i < dependent_count; i++)
-        if (dependents[i] >= count)
+    for (uint32_t i = 0; i < config->dependent_count; i++)
+        if (config->dependents[i] >= config->count)
             return false;
     return true;
 }

@@ -28,9 +28,7 @@ uint32_t operation_receive_bytes(const struct operation *operation);
 /* The receiver's bytes that a message is added to, and its own there; NULL when they are elided. */
 bool operation_find_summands(const struct operation *operation, uint8_t **sum, uint8_t **summand);
 
-/* Whether a workload of all these can be carried out. `dependents` are indices of operations. */
-bool operations_are_valid(const struct operation *operations, uint32_t count,
-                          const uint32_t *dependents, uint32_t dependent_count, uint32_t flow_count,
-                          uint32_t device_count);
+/* Whether a workload of all these can be carried out. */
+bool operations_are_valid(const struct workload_config *config);
 
 #endif

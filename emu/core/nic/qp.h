@@ -10,6 +10,7 @@
  *  - completer.c       handles what comes back: progress, retries, timeouts
  *  - recovery_*.c      decide what is sent again after a loss, and what the receiver keeps
  *  - responder.c       checks requests and executes them
+ *  - delivery.c        records with the sender's messages that they have arrived
  *  - receive_queue.c   hands receives to SENDs and immediates
  *  - response_queue.c  holds the ACKs, NAKs, READ and atomic responses that are due
  *  - pacing.c          decides when data may leave, by the rate of congestion control
@@ -37,8 +38,6 @@ struct recovery;
 struct requester {
     struct message *oldest, *newest; /* posted and not completed */
     struct message *current;         /* holds `next`; NULL when all is sent */
-    struct message *undelivered;     /* the oldest that is not in the receiver's memory */
-    struct message *last;            /* of an unreliable pair: posted last, over or not */
     struct message *fetch;           /* the oldest READ or atomic that is not wholly answered */
     uint64_t unacked;                /* the oldest packet that is not acknowledged */
     uint64_t next;                   /* the packet to send next */
@@ -90,6 +89,7 @@ struct responder {
     struct timer failing;     /* set: it fails when the packet at hand has left */
     void *recovery_priv;      /* the recovery's own */
     uint64_t datagrams;       /* taken from the peer */
+    struct message *next_expected, *last_expected; /* of the peer (delivery.h) */
 };
 
 /* Some of a resource's responses, counted from its first: next == end: all are sent. */

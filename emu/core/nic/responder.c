@@ -29,6 +29,7 @@
 
 #include <string.h>
 
+#include "nic/delivery.h"
 #include "nic/nic.h"
 #include "nic/notification_point.h"
 #include "nic/psn.h"
@@ -36,7 +37,6 @@
 #include "nic/receive_queue.h"
 #include "nic/recovery.h"
 #include "nic/response_queue.h"
-#include "nic/send_queue.h"
 
 /* ---- may this packet be executed? Each check returns AETH_ACK or why not. --- */
 
@@ -189,17 +189,15 @@ static void finish_receive(struct qp *qp, const struct packet *packet, picosecon
     receive_complete(qp, receive, STATUS_SUCCESS, now);
 }
 
-static void report_delivery(struct qp *qp, const struct packet *packet, picoseconds now)
+static void record_delivery(struct qp *qp, const struct packet *packet, picoseconds now)
 {
-    if (!qp->peer)
-        return;
     if (qp->config.transport != TRANSPORT_RC) {
         if (packet->ends)
-            send_queue_delivered_late(qp->peer, packet->bth.psn, qp->responder.received, now);
+            delivery_record_late(qp, packet->bth.psn, qp->responder.received, now);
     } else if (qp->recovery->resumes)
-        send_queue_delivered(qp->peer, packet->payload_bytes, packet->ends, now);
+        delivery_record(qp, packet->payload_bytes, packet->ends, now);
     else if (packet->ends)
-        send_queue_delivered(qp->peer, qp->responder.received, true, now);
+        delivery_record(qp, qp->responder.received, true, now);
 }
 
 static void move_on(struct responder *responder, uint32_t packets)
@@ -227,7 +225,7 @@ static void execute_payload(struct qp *qp, const struct packet *packet, picoseco
         count_message(responder);
     if (packet->ends && (packet->type == PACKET_SEND || packet_has_immediate(packet)))
         finish_receive(qp, packet, now);
-    report_delivery(qp, packet, now);
+    record_delivery(qp, packet, now);
 }
 
 static uint32_t packets_of(const struct qp *qp, uint32_t length)

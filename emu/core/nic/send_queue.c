@@ -70,21 +70,6 @@ static uint32_t packets_of(uint32_t length, uint32_t mtu)
     return length ? (length - 1) / mtu + 1 : 1;
 }
 
-/* The first message that the responder reports as delivered. READs and atomics are left out, since
- * the requester itself sees their responses. */
-static struct message *first_undelivered(struct message *message)
-{
-    while (message && message_is_fetch(message))
-        message = message->next;
-    return message;
-}
-
-/* Whether messages complete when they leave, and are delivered later, or never. */
-static bool delivers_late(const struct qp *qp)
-{
-    return qp->peer && qp->config.transport != TRANSPORT_RC;
-}
-
 static void append(struct qp *qp, struct message *message)
 {
     struct requester *requester = &qp->requester;
@@ -94,13 +79,8 @@ static void append(struct qp *qp, struct message *message)
     else
         requester->oldest = message;
     requester->newest = message;
-    if (requester->last)
-        requester->last->next = message;
-    requester->last = delivers_late(qp) ? message : NULL;
     if (!requester->current)
         requester->current = message;
-    if (!requester->undelivered)
-        requester->undelivered = first_undelivered(message);
     if (!requester->fetch && message_is_fetch(message))
         requester->fetch = message;
 }
@@ -145,8 +125,6 @@ static struct message *take_oldest(struct qp *qp)
     requester->oldest = message->next;
     if (!requester->oldest)
         requester->newest = NULL;
-    if (requester->undelivered == message && !delivers_late(qp))
-        requester->undelivered = first_undelivered(message->next);
     return message;
 }
 
@@ -169,32 +147,4 @@ void send_queue_flush(struct qp *qp, enum status status, picoseconds now)
         if (status != STATUS_CANCELLED)
             status = STATUS_WR_FLUSH_ERR;
     }
-}
-
-/* ---- delivery -------------------------------------------------------------------- */
-
-void send_queue_delivered(struct qp *qp, uint32_t bytes, bool all, picoseconds now)
-{
-    struct message *message = qp->requester.undelivered;
-    if (!message)
-        return;
-    if (all)
-        qp->requester.undelivered = first_undelivered(message->next);
-    message_delivered(message, bytes, all, now);
-}
-
-static uint32_t last_psn(const struct message *message)
-{
-    return (uint32_t)(message_end(message) - 1) & PSN_MASK;
-}
-
-void send_queue_delivered_late(struct qp *qp, uint32_t psn, uint32_t bytes, picoseconds now)
-{
-    struct message *message = qp->requester.undelivered;
-    while (message && last_psn(message) != psn)
-        message = message->next;
-    if (!message)
-        return;
-    qp->requester.undelivered = message->next;
-    message_delivered(message, bytes, true, now);
 }

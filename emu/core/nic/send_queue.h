@@ -16,12 +16,4 @@ void send_queue_complete(struct qp *qp, picoseconds now);
 /* Completes the oldest message with `status` and flushes the others, or cancels them as well. */
 void send_queue_flush(struct qp *qp, enum status status, picoseconds now);
 
-/* Bytes of a message, which is not a fetch, have reached the receiver's memory in this process.
- * The message is the oldest that is not yet delivered. */
-void send_queue_delivered(struct qp *qp, uint32_t bytes, bool all, picoseconds now);
-
-/* The same for all bytes of one message of an unreliable pair. Its last packet had this PSN.
- * Earlier messages that are not delivered are lost. */
-void send_queue_delivered_late(struct qp *qp, uint32_t psn, uint32_t bytes, picoseconds now);
-
 #endif

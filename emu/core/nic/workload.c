@@ -13,20 +13,33 @@
  *
  * When an operation fails, all operations that depend on it are cancelled, so that every workload
  * ends. An operation whose turn comes after its latest time is skipped, and so are its dependents.
+ * Both are entries in the records alone, made when the end of the workload is looked for: an
+ * operation whose predecessors are over after all, since a message was delivered that its sender
+ * had given up, starts whatever its record says.
  *
  * Messages of unreliable transports complete when they have left. The workload ends only when those
- * in flight have arrived, or when none has arrived for a millisecond: the rest is lost.
+ * in flight have arrived, or when none has arrived for a while: the rest is lost.
  *
- * If the path between NIC and host takes time, the host sees each event that much later. */
+ * If the path between NIC and host takes time, the host sees each event that much later.
+ *
+ * Hosts may be in several parts of the fabric (part.h). Each part starts and counts the operations
+ * of its own hosts. It announces messages by mail when their receivers are in other parts. Hosts
+ * that must know at once what happened at another share a part: those with a device in common,
+ * those that wait for messages of others, and the responder of a READ or atomic that waits for it.
+ */
 #include <stdlib.h>
+#include <string.h>
 
 #include "nic/datagram.h"
+#include "nic/delivery.h"
 #include "nic/host_path.h"
 #include "nic/nic.h"
 #include "nic/operation.h"
 #include "nic/receive_queue.h"
 #include "nic/send_queue.h"
 #include "nic/sum.h"
+#include "sim/cache_line.h"
+#include "sim/part.h"
 
 struct task {
     struct workload *workload;
@@ -34,27 +47,30 @@ struct task {
     struct message message;
     struct receive receive; /* of a SEND, at the other end */
     struct timer start, work;
-    uint32_t unmet;          /* operations that it still waits for */
-    bool is_undelivered;     /* completed, and not delivered yet */
-    struct task *next_ended; /* list of tasks whose dependents are to be stopped */
+    uint32_t unmet;           /* operations that it still waits for */
+    struct task *next_failed; /* list of tasks whose dependents do not start */
 };
 
-#define DELIVERY_TIMEOUT (1000 * PS_PER_US)
+/* What the workload knows about the hosts on one clock. */
+struct share {
+    struct clock *clock;
+    uint32_t remaining;      /* operations of these hosts that are not over */
+    int64_t undelivered;     /* unreliable messages that left these hosts, less those that came */
+    picoseconds last_change; /* of either count */
+    struct task *failed;     /* those since the end was last looked for */
+} __attribute__((aligned(CACHE_LINE)));
 
 struct workload {
-    struct clock *clock;
-    const struct operation *operations;
-    const uint32_t *dependents;
+    struct workload_config config;
     struct task *tasks;
     struct message_record *records;
     uint64_t *delivered;     /* bytes, per flow */
     picoseconds *busy_until; /* per device */
     struct address *to;      /* per flow, for datagrams */
-    uint32_t count, remaining;
-    uint32_t undelivered; /* messages completed, and not delivered yet */
-    struct timer delivery_timeout;
+    struct share *shares;
+    uint32_t share_count;
+    uint16_t *share_of;             /* by number of the host */
     struct late_event *late_events; /* two for each task; NULL when hosts see all events at once */
-    bool finished;
 };
 
 /* An event of a task's message that a host sees some time after its NIC. */
@@ -71,17 +87,27 @@ static void completed(struct message *message, picoseconds now);
 static void start_timer(struct timer *timer, picoseconds now);
 static void skip(struct task *task, picoseconds now);
 static void work_timer(struct timer *timer, picoseconds now);
-static void delivery_timed_out(struct timer *timer, picoseconds now);
 static void seen(struct timer *timer, picoseconds now);
 
 static const struct message_handler handler = {.delivered = delivered, .completed = completed};
 
-/* ---- set-up ------------------------------------------------------------------ */
-
+/* Room for at least one, so that NULL always means that there is no memory. */
 static void *array(uint32_t count, size_t size)
 {
     return calloc(count ? count : 1, size);
 }
+
+static struct share *share_of_host(const struct workload *workload, uint32_t host)
+{
+    return &workload->shares[workload->share_of[host]];
+}
+
+static struct clock *clock_of(const struct workload *workload, uint32_t host)
+{
+    return share_of_host(workload, host)->clock;
+}
+
+/* ---- set-up ------------------------------------------------------------------ */
 
 /* The destination of a datagram; all messages of a flow have the same. */
 static const struct address *address_of(struct workload *workload,
@@ -96,7 +122,7 @@ static const struct address *address_of(struct workload *workload,
 
 static void prepare_task(struct workload *workload, uint32_t index)
 {
-    const struct operation *operation = &workload->operations[index];
+    const struct operation *operation = &workload->config.operations[index];
     struct task *task = &workload->tasks[index];
     workload->records[index] = (struct message_record){.started_ps = NEVER,
                                                        .first_sent_ps = NEVER,
@@ -118,10 +144,11 @@ static void prepare_task(struct workload *workload, uint32_t index)
                                      .swap_add = operation->swap_add};
     if (operation_is_datagram(operation))
         task->message.to = address_of(workload, operation);
+    share_of_host(workload, operation->host)->remaining++;
     timer_init(&task->start, start_timer);
     timer_init(&task->work, work_timer);
     for (uint32_t i = 0; i < operation->dependent_count; i++)
-        workload->tasks[workload->dependents[operation->first_dependent + i]].unmet++;
+        workload->tasks[workload->config.dependents[operation->first_dependent + i]].unmet++;
 }
 
 static bool sees_late(const struct nic *nic)
@@ -132,8 +159,8 @@ static bool sees_late(const struct nic *nic)
 
 static bool any_host_sees_late(const struct workload *workload)
 {
-    for (uint32_t i = 0; i < workload->count; i++) {
-        const struct qp *qp = workload->operations[i].qp;
+    for (uint32_t i = 0; i < workload->config.count; i++) {
+        const struct qp *qp = workload->config.operations[i].qp;
         if (qp && (sees_late(qp->nic) || sees_late(qp->peer->nic)))
             return true;
     }
@@ -142,8 +169,9 @@ static bool any_host_sees_late(const struct workload *workload)
 
 static bool add_late_events(struct workload *workload)
 {
-    workload->late_events = array(2 * workload->count, sizeof *workload->late_events);
-    for (uint32_t i = 0; workload->late_events && i < 2 * workload->count; i++) {
+    uint32_t count = 2 * workload->config.count;
+    workload->late_events = array(count, sizeof *workload->late_events);
+    for (uint32_t i = 0; workload->late_events && i < count; i++) {
         struct late_event *late = &workload->late_events[i];
         *late = (struct late_event){.task = &workload->tasks[i / 2], .event = i % 2};
         timer_init(&late->due, seen);
@@ -151,40 +179,56 @@ static bool add_late_events(struct workload *workload)
     return workload->late_events != NULL;
 }
 
-struct workload *workload_new(struct clock *clock, const struct operation *operations,
-                              uint32_t count, const uint32_t *dependents, uint32_t dependent_count,
-                              uint32_t flow_count, uint32_t device_count)
+/* The number of the share with this clock, which is made if need be. */
+static uint16_t share_with(struct workload *workload, struct clock *clock)
 {
-    if (!operations_are_valid(operations, count, dependents, dependent_count, flow_count,
-                              device_count))
+    uint32_t number = 0;
+    while (number < workload->share_count && workload->shares[number].clock != clock)
+        number++;
+    workload->shares[number].clock = clock;
+    if (number == workload->share_count)
+        workload->share_count++;
+    return (uint16_t)number;
+}
+
+static bool take_memory(struct workload *workload)
+{
+    const struct workload_config *config = &workload->config;
+    workload->tasks = array(config->count, sizeof *workload->tasks);
+    workload->records = array(config->count, sizeof *workload->records);
+    workload->delivered = array(config->flow_count, sizeof *workload->delivered);
+    workload->busy_until = array(config->device_count, sizeof *workload->busy_until);
+    workload->to = array(config->flow_count, sizeof *workload->to);
+    workload->share_of = array(config->host_count, sizeof *workload->share_of);
+    workload->shares = aligned_alloc(CACHE_LINE, PARTS_MAX * sizeof *workload->shares);
+    return workload->tasks && workload->records && workload->delivered && workload->busy_until &&
+           workload->to && workload->share_of && workload->shares;
+}
+
+static bool prepare(struct workload *workload)
+{
+    if (!take_memory(workload))
+        return false;
+    memset(workload->shares, 0, PARTS_MAX * sizeof *workload->shares);
+    for (uint32_t host = 0; host < workload->config.host_count; host++)
+        workload->share_of[host] = share_with(workload, workload->config.clocks[host]);
+    for (uint32_t i = 0; i < workload->config.count; i++)
+        prepare_task(workload, i);
+    return !any_host_sees_late(workload) || add_late_events(workload);
+}
+
+struct workload *workload_new(const struct workload_config *config)
+{
+    if (!operations_are_valid(config))
         return NULL;
-    struct workload *workload = calloc(1, sizeof *workload);
+    struct workload *workload = malloc(sizeof *workload);
     if (!workload)
         return NULL;
-    *workload = (struct workload){.clock = clock,
-                                  .operations = operations,
-                                  .dependents = dependents,
-                                  .tasks = array(count, sizeof *workload->tasks),
-                                  .records = array(count, sizeof *workload->records),
-                                  .delivered = array(flow_count, sizeof *workload->delivered),
-                                  .busy_until = array(device_count, sizeof *workload->busy_until),
-                                  .to = array(flow_count, sizeof *workload->to),
-                                  .count = count,
-                                  .remaining = count,
-                                  .finished = count == 0};
-    if (!workload->tasks || !workload->records || !workload->delivered || !workload->busy_until ||
-        !workload->to) {
-        workload_free(workload);
-        return NULL;
-    }
-    timer_init(&workload->delivery_timeout, delivery_timed_out);
-    for (uint32_t i = 0; i < count; i++)
-        prepare_task(workload, i);
-    if (any_host_sees_late(workload) && !add_late_events(workload)) {
-        workload_free(workload);
-        return NULL;
-    }
-    return workload;
+    *workload = (struct workload){.config = *config};
+    if (prepare(workload))
+        return workload;
+    workload_free(workload);
+    return NULL;
 }
 
 void workload_free(struct workload *workload)
@@ -197,6 +241,8 @@ void workload_free(struct workload *workload)
     free(workload->delivered);
     free(workload->busy_until);
     free(workload->to);
+    free(workload->share_of);
+    free(workload->shares);
     free(workload);
 }
 
@@ -211,6 +257,32 @@ static void post_receive(struct task *task, picoseconds now)
     receive_queue_post(operation->qp->peer, &task->receive, now);
 }
 
+/* The receiver will know the message by what arrives. */
+static void expect(struct task *task)
+{
+    struct qp *receiver = task->operation->qp->peer;
+    if (operation_takes_receive(task->operation))
+        post_receive(task, receiver->nic->clock->now);
+    delivery_expect(receiver, &task->message);
+}
+
+static void expect_by_mail(const struct mail *mail)
+{
+    expect(mail->to);
+}
+
+/* Its first packet arrives after the mail: it has a cable to pass between the two parts. */
+static void announce(struct task *task)
+{
+    struct clock *own = task->operation->qp->nic->clock;
+    struct clock *receivers = task->operation->qp->peer->nic->clock;
+    if (own == receivers)
+        expect(task);
+    else
+        part_post(part_of_clock(own), part_of_clock(receivers),
+                  (struct mail){.open = expect_by_mail, .to = task, .at = NEVER});
+}
+
 /* The time at which the device has served the task, after those before it. */
 static picoseconds served(const struct task *task, picoseconds now)
 {
@@ -223,7 +295,8 @@ static void work(struct task *task, picoseconds now)
 {
     picoseconds from = task->operation->busy_ps ? served(task, now) : now;
     task->message.record->started_ps = now;
-    timer_set(task->workload->clock, &task->work, from + task->operation->duration_ps);
+    timer_set(clock_of(task->workload, task->operation->host), &task->work,
+              from + task->operation->duration_ps);
 }
 
 static void start(struct task *task, picoseconds now)
@@ -232,9 +305,9 @@ static void start(struct task *task, picoseconds now)
         work(task, now);
         return;
     }
-    if (operation_takes_receive(task->operation))
-        post_receive(task, now);
     send_queue_post(task->operation->qp, &task->message, now);
+    if (task->message.record->status == STATUS_PENDING && !message_is_fetch(&task->message))
+        announce(task);
 }
 
 static void start_timer(struct timer *timer, picoseconds now)
@@ -247,7 +320,7 @@ static void start_in_time(struct task *task, picoseconds now)
     picoseconds not_before = task->operation->not_before_ps;
     picoseconds not_after = task->operation->not_after_ps;
     if (not_before > now)
-        timer_set(task->workload->clock, &task->start, not_before);
+        timer_set(clock_of(task->workload, task->operation->host), &task->start, not_before);
     else if (not_after && not_after < now)
         skip(task, now);
     else
@@ -256,9 +329,11 @@ static void start_in_time(struct task *task, picoseconds now)
 
 void workload_start(struct workload *workload)
 {
-    for (uint32_t i = 0; i < workload->count; i++)
-        if (workload->tasks[i].unmet == 0)
-            start_in_time(&workload->tasks[i], workload->clock->now);
+    for (uint32_t i = 0; i < workload->config.count; i++) {
+        struct task *task = &workload->tasks[i];
+        if (task->unmet == 0)
+            start_in_time(task, clock_of(workload, task->operation->host)->now);
+    }
 }
 
 /* ---- dependents ------------------------------------------------------------ */
@@ -266,7 +341,7 @@ void workload_start(struct workload *workload)
 static struct task *dependent(const struct task *task, uint32_t i)
 {
     const struct workload *workload = task->workload;
-    return &workload->tasks[workload->dependents[task->operation->first_dependent + i]];
+    return &workload->tasks[workload->config.dependents[task->operation->first_dependent + i]];
 }
 
 static bool waits_for_delivery(const struct task *waiting, const struct task *task)
@@ -275,32 +350,56 @@ static bool waits_for_delivery(const struct task *waiting, const struct task *ta
     return host != task->operation->host && host == task->operation->far;
 }
 
+/* It was counted as over, because a predecessor had failed. */
+static void revive(struct task *task)
+{
+    task->message.record->status = STATUS_PENDING;
+    task->message.record->completed_ps = NEVER;
+    share_of_host(task->workload, task->operation->host)->remaining++;
+}
+
+static void release(struct task *task, picoseconds now)
+{
+    if (--task->unmet)
+        return;
+    if (task->message.record->status != STATUS_PENDING)
+        revive(task);
+    start_in_time(task, now);
+}
+
 static void release_dependents(struct task *task, bool by_delivery, picoseconds now)
 {
     for (uint32_t i = 0; i < task->operation->dependent_count; i++) {
         struct task *waiting = dependent(task, i);
-        if (waits_for_delivery(waiting, task) == by_delivery && --waiting->unmet == 0)
-            start_in_time(waiting, now);
+        if (waits_for_delivery(waiting, task) == by_delivery)
+            release(waiting, now);
     }
 }
 
-static void look_for_end(struct workload *workload, picoseconds now)
+/* ---- operations that will not start ------------------------------------------ */
+
+static void ended(struct task *task, picoseconds now)
 {
-    workload->finished = workload->remaining == 0 && workload->undelivered == 0;
-    if (workload->remaining == 0 && !workload->finished)
-        timer_set(workload->clock, &workload->delivery_timeout, now + DELIVERY_TIMEOUT);
+    struct share *share = share_of_host(task->workload, task->operation->host);
+    share->remaining--;
+    if (share->last_change < now)
+        share->last_change = now;
 }
 
-static void delivery_timed_out(struct timer *timer, picoseconds now)
+/* Its dependents will not start. */
+static void failed(struct task *task)
 {
-    (void)now;
-    container_of(timer, struct workload, delivery_timeout)->finished = true;
+    struct share *share = share_of_host(task->workload, task->operation->host);
+    task->next_failed = share->failed;
+    share->failed = task;
 }
 
-static void ended(struct workload *workload, picoseconds now)
+static void skip(struct task *task, picoseconds now)
 {
-    workload->remaining--;
-    look_for_end(workload, now);
+    task->message.record->status = STATUS_SKIPPED;
+    task->message.record->completed_ps = now;
+    ended(task, now);
+    failed(task);
 }
 
 static bool was_released(const struct task *waiting, const struct task *task)
@@ -308,36 +407,58 @@ static bool was_released(const struct task *waiting, const struct task *task)
     return task->message.record->delivered_ps != NEVER && waits_for_delivery(waiting, task);
 }
 
-static void never_start(struct task *task, enum status why, picoseconds now)
+/* Whether it is known already that the task does not start, for an earlier reason. */
+static bool was_stopped_before(const struct message_record *record, enum status why, picoseconds at)
 {
-    struct message_record *record = task->message.record;
-    record->status = why;
-    record->completed_ps = now;
-    ended(task->workload, now);
+    return record->completed_ps < at || (record->completed_ps == at && record->status <= (int)why);
 }
 
-/* Stops every operation that waits for `task`, directly or through others. */
-static void stop_dependents(struct task *task, enum status why, picoseconds now)
+/* Returns whether that is new for the task. */
+static bool stop(struct task *task, enum status why, picoseconds at)
 {
-    task->next_ended = NULL;
+    struct message_record *record = task->message.record;
+    if (record->status == STATUS_PENDING)
+        ended(task, at);
+    else if (was_stopped_before(record, why, at))
+        return false;
+    record->status = why;
+    record->completed_ps = at;
+    return true;
+}
+
+/* Stops every operation that waits for `task`, directly or through others. The result does not
+ * depend on the order in which failures are dealt with: the earliest of them counts. */
+static void stop_dependents(struct task *task)
+{
+    picoseconds at = task->message.record->completed_ps;
+    enum status why =
+        task->message.record->status == STATUS_SKIPPED ? STATUS_SKIPPED : STATUS_CANCELLED;
+    task->next_failed = NULL;
     struct task *last = task;
-    for (; task; task = task->next_ended)
+    for (; task; task = task->next_failed)
         for (uint32_t i = 0; i < task->operation->dependent_count; i++) {
             struct task *waiting = dependent(task, i);
-            if (waiting->message.record->status != STATUS_PENDING || was_released(waiting, task))
+            if (was_released(waiting, task) || !stop(waiting, why, at))
                 continue;
-            never_start(waiting, why, now);
-            waiting->next_ended = NULL;
-            last->next_ended = waiting;
+            waiting->next_failed = NULL;
+            last->next_failed = waiting;
             last = waiting;
         }
 }
 
-static void skip(struct task *task, picoseconds now)
+static void stop_all_dependents(struct workload *workload)
 {
-    never_start(task, STATUS_SKIPPED, now);
-    stop_dependents(task, STATUS_SKIPPED, now);
+    for (uint32_t i = 0; i < workload->share_count; i++) {
+        struct task *task = workload->shares[i].failed;
+        workload->shares[i].failed = NULL;
+        for (struct task *next; task; task = next) {
+            next = task->next_failed;
+            stop_dependents(task);
+        }
+    }
 }
+
+/* ---- delivered, completed ------------------------------------------------------ */
 
 static void add_up(const struct operation *operation)
 {
@@ -346,30 +467,38 @@ static void add_up(const struct operation *operation)
         sum_add(sum, summand, operation->length / sizeof(float));
 }
 
+/* The host whose memory the message writes. */
+static uint32_t host_of_memory(const struct task *task)
+{
+    return message_is_fetch(&task->message) ? task->operation->host : task->operation->far;
+}
+
+static void count_undelivered(struct task *task, uint32_t host, int64_t more, picoseconds now)
+{
+    if (operation_is_reliable(task->operation))
+        return;
+    struct share *share = share_of_host(task->workload, host);
+    share->undelivered += more;
+    share->last_change = now;
+}
+
 static void see_delivered(struct task *task, picoseconds now)
 {
-    struct workload *workload = task->workload;
-    if (task->is_undelivered) {
-        workload->undelivered--;
-        look_for_end(workload, now);
-    }
-    task->is_undelivered = false;
+    count_undelivered(task, task->operation->far, -1, now);
     add_up(task->operation);
     release_dependents(task, true, now);
 }
 
 static void see_completed(struct task *task, picoseconds now)
 {
-    const struct message_record *record = task->message.record;
-    bool success = record->status == STATUS_SUCCESS;
-    task->is_undelivered =
-        success && !operation_is_reliable(task->operation) && record->delivered_ps == NEVER;
-    task->workload->undelivered += task->is_undelivered;
-    ended(task->workload, now);
+    bool success = task->message.record->status == STATUS_SUCCESS;
+    if (success)
+        count_undelivered(task, task->operation->host, 1, now);
+    ended(task, now);
     if (success)
         release_dependents(task, false, now);
     else
-        stop_dependents(task, STATUS_CANCELLED, now);
+        failed(task);
 }
 
 static void seen(struct timer *timer, picoseconds now)
@@ -381,11 +510,11 @@ static void seen(struct timer *timer, picoseconds now)
         see_completed(late->task, now);
 }
 
-static void see_later(struct task *task, enum event event, picoseconds at)
+static void see_later(struct task *task, enum event event, uint32_t host, picoseconds at)
 {
     struct workload *workload = task->workload;
     struct late_event *late = &workload->late_events[2 * (task - workload->tasks) + event];
-    timer_set(workload->clock, &late->due, at);
+    timer_set(clock_of(workload, host), &late->due, at);
 }
 
 /* The path of the host whose memory the message writes. */
@@ -404,7 +533,7 @@ static void delivered(struct message *message, uint32_t bytes, bool all, picosec
     picoseconds after = host_path_after(path_to_memory(task), message->length);
     message->record->delivered_ps = now + after;
     if (after)
-        see_later(task, DELIVERED, now + after);
+        see_later(task, DELIVERED, host_of_memory(task), now + after);
     else
         see_delivered(task, now);
 }
@@ -419,7 +548,7 @@ static void completed(struct message *message, picoseconds now)
         after += host_path_after(path, message->length);
     message->record->completed_ps = now + after;
     if (after)
-        see_later(task, COMPLETED, now + after);
+        see_later(task, COMPLETED, task->operation->host, now + after);
     else
         see_completed(task, now);
 }
@@ -437,12 +566,26 @@ static void work_timer(struct timer *timer, picoseconds now)
 
 uint32_t workload_remaining(const struct workload *workload)
 {
-    return workload->remaining;
+    uint32_t remaining = 0;
+    for (uint32_t i = 0; i < workload->share_count; i++)
+        remaining += workload->shares[i].remaining;
+    return remaining;
 }
 
-const bool *workload_finished(const struct workload *workload)
+bool workload_is_finished(struct workload *workload, int64_t now_ps)
 {
-    return &workload->finished;
+    stop_all_dependents(workload);
+    int64_t undelivered = 0;
+    picoseconds last_change = 0;
+    for (uint32_t i = 0; i < workload->share_count; i++) {
+        const struct share *share = &workload->shares[i];
+        if (share->remaining)
+            return false;
+        undelivered += share->undelivered;
+        if (share->last_change > last_change)
+            last_change = share->last_change;
+    }
+    return undelivered <= 0 || now_ps - last_change >= workload->config.delivery_limit_ps;
 }
 
 const struct message_record *workload_records(const struct workload *workload)

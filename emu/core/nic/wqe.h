@@ -49,6 +49,8 @@ struct message {
     uint64_t first_psn;   /* of its first packet, not wrapped */
     uint32_t packets;     /* PSNs it takes: of a READ those of the responses */
     uint32_t ssn;         /* its number in the send queue, from 1 on */
+    /* The receiver's own (delivery.h). */
+    struct message *next_expected;
 };
 
 /* The responder answers with data. */

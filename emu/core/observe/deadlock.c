@@ -199,9 +199,8 @@ static void look_at(struct deadlock_watch *watch, uint16_t classes, picoseconds 
         watch->found[watch->count++] = deadlock;
 }
 
-static void look_due(struct timer *timer, picoseconds now)
+void deadlock_watch_look(struct deadlock_watch *watch, picoseconds now)
 {
-    struct deadlock_watch *watch = container_of(timer, struct deadlock_watch, look);
     uint16_t paused = 0;
     bool waits = false;
     for (uint32_t index = 0; index < watch->port_count; index++) {
@@ -215,17 +214,16 @@ static void look_due(struct timer *timer, picoseconds now)
         look_at(watch, (uint16_t)(left & -left), now);
     if (waits)
         look_at(watch, UINT16_MAX, now);
-    timer_set_common(watch->clock, timer, now + watch->interval);
+    watch->next_look = now + watch->interval;
 }
 
-bool deadlock_watch_init(struct deadlock_watch *watch, struct clock *clock,
-                         struct port *const *ports, uint32_t port_count, picoseconds interval)
+bool deadlock_watch_init(struct deadlock_watch *watch, struct port *const *ports,
+                         uint32_t port_count, picoseconds interval)
 {
-    watch->clock = clock;
     watch->ports = ports;
     watch->port_count = port_count;
     watch->interval = interval;
-    timer_init(&watch->look, look_due);
+    watch->next_look = NEVER;
     watch->in_set = calloc(port_count, sizeof *watch->in_set);
     watch->waiting = calloc(port_count, sizeof *watch->waiting);
     return watch->in_set && watch->waiting;
@@ -239,6 +237,5 @@ void deadlock_watch_free(struct deadlock_watch *watch)
 
 void deadlock_watch_start(struct deadlock_watch *watch, picoseconds now)
 {
-    if (watch->interval)
-        timer_set_common(watch->clock, &watch->look, now + watch->interval);
+    watch->next_look = watch->interval ? now + watch->interval : NEVER;
 }

@@ -40,12 +40,11 @@ struct deadlock {
 };
 
 struct deadlock_watch {
-    struct clock *clock;
     struct port *const *ports; /* of a fabric, by index; NULL where there is none */
     uint32_t port_count;
-    picoseconds interval; /* between two searches */
-    struct timer look;
-    uint16_t *in_set; /* by index of port: a bit for each priority or lane */
+    picoseconds interval;  /* between two searches */
+    picoseconds next_look; /* NEVER: no search is wanted, or none has begun */
+    uint16_t *in_set;      /* by index of port: a bit for each priority or lane */
     /* Bytes that wait at members, by the index of their ingress port and their class there. */
     uint64_t (*waiting)[CLASSES];
     uint32_t count;
@@ -53,9 +52,12 @@ struct deadlock_watch {
 };
 
 /* Set-up only. False when there is no memory. */
-bool deadlock_watch_init(struct deadlock_watch *watch, struct clock *clock,
-                         struct port *const *ports, uint32_t port_count, picoseconds interval);
+bool deadlock_watch_init(struct deadlock_watch *watch, struct port *const *ports,
+                         uint32_t port_count, picoseconds interval);
 void deadlock_watch_free(struct deadlock_watch *watch);
 void deadlock_watch_start(struct deadlock_watch *watch, picoseconds now);
+
+/* Searches at `now`, which is the time of the next look. All nodes must stand just before it. */
+void deadlock_watch_look(struct deadlock_watch *watch, picoseconds now);
 
 #endif

@@ -32,6 +32,18 @@ bool frame_pool_init(struct frame_pool *pool, struct arena *arena, uint32_t smal
     return true;
 }
 
+bool frame_pool_join(struct frame_pool *pool, struct arena *arena, uint32_t number, uint32_t count)
+{
+    assert(number < count && count <= FRAME_HOMES);
+    pool->number = (uint8_t)number;
+    for (int turn = 0; turn < 2; turn++) {
+        pool->returned[turn] = arena_take(arena, count, sizeof *pool->returned[turn]);
+        if (!pool->returned[turn])
+            return false;
+    }
+    return true;
+}
+
 static void touch(struct frame_slots *slots, uint32_t count)
 {
     size_t size = count * slot_size(slots->room), left = (size_t)(slots->end - slots->fresh);
@@ -69,16 +81,59 @@ struct frame *frame_new_stored(struct frame_pool *pool, uint8_t kind, uint32_t l
                             .length = length,
                             .stored = (uint16_t)stored,
                             .kind = kind,
-                            .small = slots == &pool->small};
+                            .small = slots == &pool->small,
+                            .home = pool->number};
     pool->in_use++;
     return frame;
 }
 
+SELDOM static void give_back(struct frame_pool *pool, struct frame *frame)
+{
+    struct returned_frames *returned = &pool->returned[pool->turn][frame->home];
+    struct frame **first = &returned->first[frame->small];
+    frame->next = *first;
+    if (!*first)
+        returned->last[frame->small] = frame;
+    *first = frame;
+    returned->count++;
+}
+
 void frame_free(struct frame_pool *pool, struct frame *frame)
 {
+    if (frame->home != pool->number) {
+        give_back(pool, frame);
+        return;
+    }
     assert(pool->in_use > 0);
     struct frame_slots *slots = frame->small ? &pool->small : &pool->large;
     frame->next = slots->free;
     slots->free = frame;
     pool->in_use--;
+}
+
+static void take_back(struct frame_slots *slots, struct frame *first, struct frame *last)
+{
+    if (!first)
+        return;
+    last->next = slots->free;
+    slots->free = first;
+}
+
+void frame_pool_take_back(struct frame_pool *pool, struct frame_pool *from, uint8_t turn)
+{
+    struct returned_frames *returned = &from->returned[turn][pool->number];
+    if (!returned->count)
+        return;
+    take_back(&pool->large, returned->first[false], returned->last[false]);
+    take_back(&pool->small, returned->first[true], returned->last[true]);
+    pool->in_use -= returned->count;
+    *returned = (struct returned_frames){0};
+}
+
+uint32_t frame_pool_returned(const struct frame_pool *pool, uint32_t count)
+{
+    uint32_t returned = 0;
+    for (uint32_t i = 0; i < count; i++)
+        returned += pool->returned[0][i].count + pool->returned[1][i].count;
+    return returned;
 }

@@ -27,6 +27,7 @@ enum {
     ETHERNET_MIN = 60,      /* shortest frame without its FCS */
     ETHERNET_OVERHEAD = 24, /* preamble and SFD 8, FCS 4, inter-frame gap 12 */
     SMALL_FRAME = 192,      /* bytes of a frame in a slot of the pool's small class */
+    FRAME_HOMES = 256,      /* numbers of pools */
     CLASSES = 16,           /* 8 Ethernet priorities, or 16 virtual lanes */
 };
 
@@ -53,6 +54,7 @@ struct frame {
     uint8_t ip;   /* in a switch: where its IPv4 header begins; 0: it has none */
     bool small;   /* its slot belongs to the pool's small class */
     bool corrupt; /* damaged on a cable: its FCS or VCRC would be wrong */
+    uint8_t home; /* number of the pool that its slot belongs to */
 };
 
 static_assert(sizeof(struct frame) <= 64, "a frame's state fits into a cache line");
@@ -78,16 +80,36 @@ struct frame_slots {
     uint32_t room; /* bytes of a frame that a slot holds */
 };
 
+/* Frames of one pool that another pool frees, on their way back. */
+struct returned_frames {
+    struct frame *first[2], *last[2]; /* large and small ones; NULL: none */
+    uint32_t count;
+};
+
+/* The pools of a fabric in parts have numbers. A frame that passes to another part is freed at
+ * that part's pool, which gives it back in the next window (part.h). */
 struct frame_pool {
     struct frame_slots small, large;
     uint64_t exhausted; /* requests that found the pool empty */
     uint32_t in_use;
+    uint8_t number;
+    uint8_t turn;                        /* which of the two sets is written to */
+    struct returned_frames *returned[2]; /* by the number of their pool; NULL: one pool */
 };
 
 /* Set-up only. Room for frames is address space; memory is used as frames are.
  * Returns false when there is none. */
 bool frame_pool_init(struct frame_pool *pool, struct arena *arena, uint32_t small, uint32_t large,
                      uint32_t large_size);
+
+/* Set-up only: the pool becomes number `number` of `count`. False when there is no memory. */
+bool frame_pool_join(struct frame_pool *pool, struct arena *arena, uint32_t number, uint32_t count);
+
+/* Takes frames back that another pool has freed in the previous window, whose turn was `turn`. */
+void frame_pool_take_back(struct frame_pool *pool, struct frame_pool *from, uint8_t turn);
+
+/* How many frames of other pools, of `count` in all, are on their way back. */
+uint32_t frame_pool_returned(const struct frame_pool *pool, uint32_t count);
 
 /* Touches the memory of the next `frames` unused slots of each class. */
 void frame_pool_prefault(struct frame_pool *pool, uint32_t frames);

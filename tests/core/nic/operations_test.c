@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "nic/datagram.h"
+#include "nic/delivery.h"
 #include "testbench.h"
 
 enum { FROM = 77, TO = 33 };
@@ -238,6 +239,7 @@ static void move_two_gigabytes(enum verb verb)
                                    .rkey = key[1],
                                    .length = MESSAGE_MAX};
     send_queue_post(bench.qp[0], &wqe.message, 0);
+    delivery_expect(bench.qp[1], &wqe.message);
     bench_run(&bench, 200 * PS_PER_MS);
     EXPECT_EQUAL(STATUS_SUCCESS, wqe.record.status);
     EXPECT(wqe.record.delivered_bytes == MESSAGE_MAX);

@@ -248,23 +248,6 @@ TEST(pending_nak_becomes_an_ack_when_the_gap_closes)
     bench_free(&bench);
 }
 
-TEST(late_packets_do_not_touch_a_failed_message)
-{
-    struct bench bench;
-    struct qp_config config = bench_qp_config;
-    config.retry_count = 0;
-    bench_init(&bench, FRAMING_ETHERNET, &config);
-    struct test_wqe *wqe = malloc(sizeof *wqe);
-    bench.plan[0][0] = DROP;
-    bench_write(&bench, bench.qp[0], wqe, 0, 0, 4);
-    bench_run(&bench, 2 * PS_PER_MS);
-    EXPECT_EQUAL(STATUS_RETRY_EXC_ERR, wqe->record.status);
-    free(wqe);
-    inject(&bench, OPCODE_WRITE_ONLY, 4, 4);
-    EXPECT_EQUAL(1001, bench.qp[1]->responder.expected);
-    bench_free(&bench);
-}
-
 static uint64_t dropped_at(const struct port *port)
 {
     uint64_t packets = 0;
@@ -386,6 +369,5 @@ MAIN(RUN(write_needs_a_valid_key_and_stays_in_bounds),
      RUN(message_must_continue_with_the_same_operation),
      RUN(pending_nak_is_not_replaced_by_a_duplicates_ack),
      RUN(pending_nak_becomes_an_ack_when_the_gap_closes),
-     RUN(late_packets_do_not_touch_a_failed_message),
      RUN(packets_for_other_receivers_are_dropped_and_counted),
      RUN(acknowledgements_of_unsent_packets_are_ignored), RUN(invalid_config_makes_no_queue_pair))

@@ -11,6 +11,20 @@ struct plan {
     const struct message_record *records;
 };
 
+static struct workload *plan_load(struct plan *plan)
+{
+    struct clock *const clocks[2] = {&plan->bench.clock, &plan->bench.clock};
+    return workload_new(&(struct workload_config){.operations = plan->operations,
+                                                  .count = plan->count,
+                                                  .dependents = plan->dependents,
+                                                  .dependent_count = plan->dependent_count,
+                                                  .flow_count = 2,
+                                                  .device_count = 2,
+                                                  .clocks = clocks,
+                                                  .host_count = 2,
+                                                  .delivery_limit_ps = PS_PER_MS});
+}
+
 static void plan_init(struct plan *plan, enum framing framing)
 {
     *plan = (struct plan){0};
@@ -45,8 +59,7 @@ static void plan_releases(struct plan *plan, uint32_t dependent)
 
 static void plan_run(struct plan *plan, picoseconds duration)
 {
-    plan->workload = workload_new(&plan->bench.clock, plan->operations, plan->count,
-                                  plan->dependents, plan->dependent_count, 2, 2);
+    plan->workload = plan_load(plan);
     EXPECT(plan->workload);
     plan->records = workload_records(plan->workload);
     workload_start(plan->workload);
@@ -61,8 +74,8 @@ static void plan_free(struct plan *plan)
 
 static void expect_finished(const struct plan *plan)
 {
+    EXPECT(workload_is_finished(plan->workload, plan->bench.clock.now));
     EXPECT_EQUAL(0, workload_remaining(plan->workload));
-    EXPECT(*workload_finished(plan->workload));
 }
 
 TEST(operation_starts_when_its_predecessor_completes)
@@ -139,7 +152,7 @@ TEST(progress_can_be_read_during_the_run)
     EXPECT(early > 300000 && early < 400000 && early % 1024 == 0);
     EXPECT_EQUAL(early, plan.records[0].delivered_bytes);
     EXPECT_EQUAL(1, workload_remaining(plan.workload));
-    EXPECT(!*workload_finished(plan.workload));
+    EXPECT(!workload_is_finished(plan.workload, plan.bench.clock.now));
     plan_free(&plan);
 }
 
@@ -209,6 +222,12 @@ static enum fate lose_acks(struct bench *bench, const struct packet_record *pack
     return packet->from == 1 && packet->bth.opcode == OPCODE_ACKNOWLEDGE ? DROP : PASS;
 }
 
+static enum fate lose_requests(struct bench *bench, const struct packet_record *packet)
+{
+    (void)bench;
+    return packet->from == 0 ? DROP : PASS;
+}
+
 TEST(operation_released_by_a_delivery_is_not_cancelled)
 {
     struct plan plan;
@@ -229,10 +248,51 @@ TEST(operation_released_by_a_delivery_is_not_cancelled)
     plan_free(&plan);
 }
 
-static void expect_rejected(const struct plan *plan)
+/* The packet of the only WRITE of 4 bytes, which was on its way longer than its sender waited. */
+static void inject_late_write(struct plan *plan)
 {
-    EXPECT(!workload_new((struct clock *)&plan->bench.clock, plan->operations, plan->count,
-                         plan->dependents, plan->dependent_count, 2, 2));
+    const struct bench *bench = &plan->bench;
+    uint8_t body[BTH_BYTES + RETH_BYTES + 4] = {0};
+    struct bth bth = {.opcode = OPCODE_WRITE_ONLY,
+                      .mig_req = true,
+                      .pkey = PKEY_DEFAULT,
+                      .dest_qp = bench->qp[1]->qpn,
+                      .ack_req = true,
+                      .psn = bench->qp[1]->responder.expected};
+    struct reth reth = {.va = FIRST_VA, .rkey = bench->sink_key[1], .dma_length = 4};
+    bth_write(body, &bth);
+    reth_write(body + BTH_BYTES, &reth);
+    bench_inject(&plan->bench, 1, body, sizeof body);
+}
+
+TEST(operation_starts_when_a_message_is_delivered_after_its_failure)
+{
+    struct plan plan;
+    plan_init(&plan, FRAMING_ETHERNET);
+    plan.bench.fate = lose_requests;
+    plan_add(&plan, 0, VERB_WRITE, 4);
+    plan_releases(&plan, 1);
+    plan_add(&plan, 1, VERB_WRITE, 100);
+    plan_releases(&plan, 2);
+    plan_add(&plan, 1, VERB_WRITE, 100);
+    plan_run(&plan, 100 * PS_PER_MS);
+    expect_finished(&plan);
+    EXPECT_EQUAL(STATUS_RETRY_EXC_ERR, plan.records[0].status);
+    EXPECT_EQUAL(STATUS_CANCELLED, plan.records[1].status);
+    EXPECT_EQUAL(STATUS_CANCELLED, plan.records[2].status);
+    EXPECT_EQUAL(plan.records[0].completed_ps, plan.records[2].completed_ps);
+    picoseconds late = plan.bench.clock.now;
+    inject_late_write(&plan);
+    EXPECT_EQUAL(1, workload_remaining(plan.workload));
+    EXPECT_EQUAL(late, plan.records[0].delivered_ps);
+    EXPECT_EQUAL(late, plan.records[1].started_ps);
+    EXPECT_EQUAL(STATUS_PENDING, plan.records[1].status);
+    plan_free(&plan);
+}
+
+static void expect_rejected(struct plan *plan)
+{
+    EXPECT(!plan_load(plan));
 }
 
 static float *floats(uint8_t *memory, uint32_t place)
@@ -383,6 +443,7 @@ MAIN(RUN(operation_starts_when_its_predecessor_completes),
      RUN(dependents_of_a_failed_operation_are_cancelled),
      RUN(operation_past_its_deadline_is_skipped_with_dependents),
      RUN(operation_released_by_a_delivery_is_not_cancelled),
+     RUN(operation_starts_when_a_message_is_delivered_after_its_failure),
      RUN(summand_is_added_once_when_fully_delivered), RUN(dependents_of_work_start_when_it_ends),
      RUN(device_serves_operations_one_at_a_time), RUN(idle_device_serves_at_once),
      RUN(invalid_table_makes_no_workload), RUN(empty_workload_is_finished))

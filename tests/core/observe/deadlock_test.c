@@ -50,8 +50,7 @@ static void setup_init(struct setup *setup)
         port->index = i;
         setup->ports[i] = port;
     }
-    EXPECT(
-        deadlock_watch_init(&setup->deadlocks, &setup->clock, setup->ports, PORTS, POLL_INTERVAL));
+    EXPECT(deadlock_watch_init(&setup->deadlocks, setup->ports, PORTS, POLL_INTERVAL));
     let_wait(setup, 1, 0, 1, 1);
     let_wait(setup, 1, 1, 1, 0);
     deadlock_watch_start(&setup->deadlocks, 0);
@@ -66,7 +65,10 @@ static void setup_free(struct setup *setup)
 
 static void run_poll(struct setup *setup)
 {
-    clock_run_until(&setup->clock, setup->clock.now + POLL_INTERVAL);
+    picoseconds look = setup->deadlocks.next_look;
+    clock_run_until(&setup->clock, look - 1);
+    deadlock_watch_look(&setup->deadlocks, look);
+    clock_run_until(&setup->clock, look);
 }
 
 TEST(credit_loop_over_two_lanes_is_reported_once)

@@ -29,15 +29,20 @@ static void setup_init(struct setup *setup)
     *setup = (struct setup){0};
     clock_init(&setup->clock);
     EXPECT(frame_pool_init(&setup->pool, &setup->arena, 1, 1, FRAME_MAX));
-    EXPECT(sampler_init(&setup->sampler, &setup->arena, &setup->clock, INTERVAL,
-                        CAPACITY + 1, /* rows in pairs: an odd one stays unused */
-                        WATCHED, &setup->flow_bytes, 1));
+    struct sample_table table;
+    EXPECT(sample_table_init(&table, &setup->arena,
+                             CAPACITY + 1, /* rows in pairs: an odd one stays unused */
+                             COLUMNS));
+    EXPECT(
+        sampler_init(&setup->sampler, &setup->arena, &setup->clock, INTERVAL, table, WATCHED, 1));
+    sampler_watch_time(&setup->sampler, 0);
+    sampler_watch_count(&setup->sampler, COLUMNS - 1, &setup->flow_bytes);
     for (uint32_t i = 0; i < WATCHED; i++) {
         struct port *port = &setup->ports[i];
         port_init(port, &setup->clock, &setup->pool, &handler, setup, &config);
         port->line.rate_bps = LINE_RATE;
         port->gauges->tx_wire = 1000 + i; /* before it is watched */
-        sampler_watch(&setup->sampler, i, port);
+        sampler_watch(&setup->sampler, 1 + i * GAUGES, port);
     }
     sampler_start(&setup->sampler, 0);
 }
@@ -45,7 +50,7 @@ static void setup_init(struct setup *setup)
 static const int64_t *row(const struct setup *setup, uint32_t number)
 {
     EXPECT(number < setup->sampler.rows);
-    return setup->sampler.values + (size_t)setup->sampler.places[number] * COLUMNS;
+    return setup->sampler.table.values + (size_t)setup->sampler.places[number] * COLUMNS;
 }
 
 /* The gauges of a port in a row. */
