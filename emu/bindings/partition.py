@@ -131,10 +131,10 @@ def _loads(topology: Topology, graph: OperationGraph) -> dict[str, float]:
     sizes = np.bincount(graph.flow_of, graph.size_bytes, minlength=len(graph.flows))
     load: dict[str, float] = {node.name: 0.0 for node in topology.nodes}
     for flow, size in zip(graph.flows, sizes.tolist(), strict=True):
-        for host in (flow.src, flow.dst):
-            load[host] += 1 + size
-    for end in topology.ends:
-        load[topology.peer[topology.ports[end.name][0]].node] += load[end.name]
+        load[flow.src] += 1 + size
+        load[flow.dst] += 1 + size
+    for host in topology.hosts:
+        load[topology.peer[topology.ports[host.name][0]].node] += load[host.name]
     total = sum(load[host.name] for host in topology.hosts)
     inner = [switch.name for switch in topology.switches if not load[switch.name]]
     return load | dict.fromkeys(inner, total / max(1, len(inner)))
