@@ -9,7 +9,7 @@ stays with its hosts if there are enough leaves.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -143,16 +143,36 @@ def _loads(topology: Topology, graph: OperationGraph) -> dict[str, float]:
 def _spread(
     groups: Sequence[Sequence[str]], topology: Topology, load: Mapping[str, float], parts: int
 ) -> dict[str, int]:
-    """Gives each part a stretch of the groups with hosts, and one of those without: neighbours in a
-    topology are neighbours in its order."""
+    """Gives each part a stretch of the groups with hosts, since neighbours in a topology are
+    neighbours in its order. Each of the other groups joins the part to which it has most cables,
+    those next to the hosts first."""
     number: dict[str, int] = {}
-    has_host = [any(node in topology.host for node in group) for group in groups]
-    for kind in (True, False):
-        own = [group for group, has in zip(groups, has_host, strict=True) if has is kind]
-        loads = [sum(load[node] for node in group) + 1e-9 for group in own]
-        total, before = sum(loads), 0.0
-        for group, weight in zip(own, loads, strict=True):
-            part = min(parts - 1, int((before + weight / 2) / total * parts))
+    loads = {id(group): sum(load[node] for node in group) + 1e-9 for group in groups}
+    with_hosts = [group for group in groups if any(node in topology.host for node in group)]
+    total, before = sum(loads[id(group)] for group in with_hosts), 0.0
+    carried = [0.0] * parts
+    for group in with_hosts:
+        weight = loads[id(group)]
+        part = min(parts - 1, int((before + weight / 2) / total * parts))
+        number |= dict.fromkeys(group, part)
+        carried[part] += weight
+        before += weight
+    fair = 1.1 * sum(loads.values()) / parts
+    waiting = [group for group in groups if group[0] not in number]
+    while waiting:
+        near = [group for group in waiting if _cables_to(group, topology, number)] or waiting
+        joins = {id(group): _cables_to(group, topology, number) for group in near}
+        for group in near:
+            cables = joins[id(group)]
+            open_parts = [part for part in range(parts) if carried[part] < fair] or range(parts)
+            part = max(open_parts, key=lambda part: (cables[part], -carried[part]))
             number |= dict.fromkeys(group, part)
-            before += weight
+            carried[part] += loads[id(group)]
+        waiting = [group for group in waiting if group[0] not in number]
     return number
+
+
+def _cables_to(group: Sequence[str], topology: Topology, number: Mapping[str, int]) -> Counter[int]:
+    """How many cables of a group lead to each part, as far as nodes have parts."""
+    far = (topology.peer[port].node for node in group for port in topology.ports[node])
+    return Counter(number[node] for node in far if node in number)
