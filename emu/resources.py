@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import os
 import resource
+from pathlib import Path
 
 from emu.errors import HostError
 
@@ -65,6 +67,21 @@ def need_memory() -> None:
             f"this process may take {soft >> 10:,} KiB of memory, and needs {_LEAST_BYTES >> 10:,}",
             remedy=_MORE_MEMORY,
         )
+
+
+def machine_memory_bytes() -> int:
+    """The memory that a process may have here: the machine's, or a limit's if that is less."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return total if soft == resource.RLIM_INFINITY else min(total, soft)
+
+
+def free_memory_bytes() -> int:
+    """The memory that the kernel can provide without swapping (proc(5), MemAvailable)."""
+    lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+    fields = dict(line.split(":") for line in lines)
+    free = int(fields["MemAvailable"].removesuffix("kB")) * 1024
+    return min(free, machine_memory_bytes())
 
 
 def keep_freed_memory() -> None:

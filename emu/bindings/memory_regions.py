@@ -16,12 +16,12 @@ If payloads are elided, the regions have addresses and lengths but no memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from emu.errors import HostError
+from emu.resources import free_memory_bytes
 from emu.units import format_size
 from traffic.graph import NOWHERE, Column, OperationGraph
 from traffic.job import FLOAT_BYTES, Floats, Job, first_values, results
@@ -119,20 +119,13 @@ def _running_totals(sizes: Column, group: Column) -> Column:
 def _check_room(needed: int) -> None:
     """Raises HostError if memory is short. Linux allocates memory when it is first written, and
     would end the run later."""
-    free = _free_bytes()
+    free = free_memory_bytes()
     if needed > free:
         raise HostError(
             f"the messages' bytes take {format_size(needed)} of memory, and {format_size(free)} "
             "are free",
             remedy="send less, or use payload: elided",
         )
-
-
-def _free_bytes() -> int:
-    """The memory that the kernel can provide without swapping (proc(5), MemAvailable)."""
-    lines = Path("/proc/meminfo").read_text("ascii").splitlines()
-    fields = dict(line.split(":") for line in lines)
-    return int(fields["MemAvailable"].removesuffix("kB")) * 1024
 
 
 class Contents:

@@ -9,14 +9,16 @@ from typing import TextIO
 
 from emu.cli.notes import print_note
 from emu.cli.options import is_given
-from emu.errors import UsageError
+from emu.errors import HostError, UsageError
 from emu.measure.recording import Recording
+from emu.measure.run_estimate import estimate_of
 from emu.models import PACKETS
 from emu.output_dir import check_links, is_written_as_it_is
 from emu.report.progress import ProgressLine
-from emu.resources import keep_freed_memory
+from emu.resources import free_memory_bytes, keep_freed_memory
 from emu.runtime import Runner, runner_of
 from emu.spec.model import Spec
+from emu.units import format_size
 from topologies.graph import Topology
 
 
@@ -44,10 +46,35 @@ def record(
     Raises UsageError, before anything runs, if the folder cannot be written.
     """
     refuse_unwritable(out)
+    if runner.has_estimate:
+        announce(spec, quiet=quiet)
     keep_freed_memory()
     with ProgressLine(name, None if quiet else progress or sys.stderr) as line:
         recording = runner.run(spec, out=out, on_progress=line.update, on_note=print_note)
     return recording, spec, spec.topology.build()
+
+
+LARGE_HOSTS = 1024
+"""Runs of so many hosts say beforehand what they take."""
+_CERTAINLY = 2
+"""An estimate is right within this factor."""
+
+
+def announce(spec: Spec, *, quiet: bool) -> None:
+    """Prints the memory and the time that a large run takes on the virtual clock, unless `quiet`.
+
+    Raises HostError when the memory that is free certainly does not suffice.
+    """
+    estimate, free = estimate_of(spec), free_memory_bytes()
+    if estimate.memory_bytes > _CERTAINLY * free:
+        remedy = "take fewer hosts, fewer flows or larger messages, or free some memory"
+        if spec.payload == "real":
+            remedy = f"set payload: elided, {remedy}"
+        raise HostError(
+            f"this run takes {estimate}, and {format_size(free)} of memory are free", remedy=remedy
+        )
+    if not quiet and len(spec.topology.build().hosts) >= LARGE_HOSTS:
+        print_note(f"{spec.name}: takes {estimate}")
 
 
 def refuse_unwritable(out: Path, option: str = "--out") -> None:

@@ -11,6 +11,7 @@ import click
 
 from emu.cli.options import json_option, settings_option, spec_argument
 from emu.errors import SpecError
+from emu.measure.run_estimate import estimate_of
 from emu.spec.model import Spec, load_spec
 from emu.spec.rules.warnings import warnings_of
 from emu.units import format_size
@@ -31,12 +32,18 @@ def command(path: Path, settings: tuple[str, ...], as_json: bool) -> None:
             _print({"ok": False, "findings": error.findings})
         raise
     made, warnings = Made.by(spec), list(_warnings(spec))
+    estimate = None if spec.streams().flows else estimate_of(spec)
     if as_json:
-        _print({"ok": True, "findings": [], "warnings": warnings, **asdict(made)})
+        needs = asdict(estimate) if estimate else None
+        document = {"warnings": warnings, **asdict(made), "estimate": needs}
+        _print({"ok": True, "findings": [], **document})
         return
     for warning in warnings:
         click.echo(f"{path}: warning: {warning}", err=True)
     click.echo(f"{path}: ok: {made}")
+    if estimate:
+        each = " for each variant" if spec.compare else ""
+        click.echo(f"{path}: on the virtual clock a run takes {estimate}{each}")
 
 
 def _warnings(spec: Spec) -> Iterator[str]:

@@ -1,9 +1,11 @@
 """The progress line of a run.
 
-On a terminal, the line is redrawn in place. In a pipe or a log, one plain line is
-printed when the run has ended.
+On a terminal, the line is redrawn in place. In a pipe or a log, one plain line is printed when the
+run has ended. A run that takes long has a line every ten seconds there, and says when it ends: if
+the bytes that are left take as long as those before them.
 
-    incast  40%  3.2 of 8 MB  5 of 8 flows  emulated 260 us  drops 0  pauses 121  wall 0.4 s
+    incast  40%  3.2 of 8 MB  5 of 8 flows  emulated 260 us  drops 0  pauses 121
+    wall 12 s  about 18 s left
 """
 
 from __future__ import annotations
@@ -20,6 +22,10 @@ from rich.text import Text
 from emu.measure.run_progress import RunProgress
 from emu.units import format_size, format_time_ns
 
+SECONDS_BETWEEN_LINES = 10.0
+"""In a pipe or a log."""
+_SECONDS_BEFORE_FORECAST = 5.0
+
 
 class ProgressLine:
     """A context manager that shows the line while it is open, and removes it at the end.
@@ -34,6 +40,8 @@ class ProgressLine:
         self._clock = clock
         self._started = clock()
         self._latest: RunProgress | None = None
+        self._printed = self._started
+        self._first: tuple[float, RunProgress] | None = None
         self._stream = stream
         self._live: Live | None = None
         if stream is not None and stream.isatty():
@@ -59,12 +67,30 @@ class ProgressLine:
     def update(self, progress: RunProgress) -> None:
         """Redraws the line with this progress."""
         self._latest = progress
+        now = self._clock()
+        self._first = self._first or (now, progress)
         if self._live is not None:
             line = Text(self._line(progress), no_wrap=True, overflow="ellipsis")
             self._live.update(line, refresh=True)
+        elif self._stream is not None and now - self._printed >= SECONDS_BETWEEN_LINES:
+            self._printed = now
+            print(self._line(progress), file=self._stream, flush=True)
 
     def _line(self, progress: RunProgress) -> str:
-        return progress_line(self._name, progress, wall_seconds=self._clock() - self._started)
+        now = self._clock()
+        line = progress_line(self._name, progress, wall_seconds=now - self._started)
+        left = self._seconds_left(now, progress)
+        return line if left is None else f"{line}  about {left:.0f} s left"
+
+    def _seconds_left(self, now: float, progress: RunProgress) -> float | None:
+        """None: the run has just begun, or is over."""
+        if self._first is None:
+            return None
+        since, first = self._first
+        done = share_done(progress) - share_done(first)
+        if now - since < _SECONDS_BEFORE_FORECAST or done <= 0 or share_done(progress) >= 1:
+            return None
+        return (now - since) * (1 - share_done(progress)) / done
 
 
 def share_done(progress: RunProgress) -> float:

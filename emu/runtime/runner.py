@@ -28,6 +28,8 @@ class Runner(ABC):
     """Runs specs on one clock."""
 
     clock: ClassVar[Clock]
+    has_estimate: ClassVar[bool] = False
+    """`emu.measure.run_estimate` estimates its memory and time."""
 
     @abstractmethod
     def refuse(self, spec: Spec) -> None:

@@ -188,6 +188,7 @@ class VirtualRunner(Runner):
     """Runs specs in this process."""
 
     clock = VIRTUAL
+    has_estimate = True
 
     def __init__(self, subnet: Subnet | None = None) -> None:
         """`subnet`: the subnet manager's decisions for all specs that are run; worked out for each

@@ -29,9 +29,13 @@ def test_validate_summarises_a_valid_spec() -> None:
     """The summary is one line of text."""
     result = CliRunner().invoke(validate, [INCAST])
     assert result.exit_code == 0
-    assert result.stdout.endswith(
+    size, needs = result.stdout.splitlines()
+    assert size.endswith(
         "incast.emu.yml: ok: roce, 8 hosts, 4 switches, 12 cables, 8 flows, 15 MB in all; "
-        "variants roce-lossy, roce-pfc, roce-dcqcn, roce-mistuned, ib\n"
+        "variants roce-lossy, roce-pfc, roce-dcqcn, roce-mistuned, ib"
+    )
+    assert re.search(
+        r"on the virtual clock a run takes about \d+ MB and \d+ s for each variant$", needs
     )
 
 

@@ -250,10 +250,11 @@ def test_unsuitable_setting_names_no_spec_file() -> None:
 def test_only_real_payloads_must_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The virtual clock measures 100 GB, because its messages have no payload."""
     monkeypatch.setattr("emu.cli.perf._measured", lambda *_: iter(()))
+    monkeypatch.setattr("emu.resources.machine_memory_bytes", lambda: 16_000_000_000)
     words = ["perf", "write_bw", "-s", "1000000", "-n", "100000"]
     assert CliRunner().invoke(cli, words).exit_code == 0
     error = str(CliRunner().invoke(cli, [*words, "--clock", "real"]).exception)
-    assert "sends 100 GB; 16 GB is the most in one run" in error
+    assert "sends 100 GB, for which 200 GB of memory are needed at least" in error
 
 
 def test_fabric_of_a_spec_is_measured_without_its_traffic(tmp_path: Path) -> None:

@@ -383,16 +383,18 @@ def test_numbers_out_of_range_are_refused(words: str) -> None:
     assert f"Invalid value for '{words.split()[0]}'" in result.output
 
 
-def test_too_many_messages_are_refused_before_any_run() -> None:
+def test_too_many_messages_are_refused_before_any_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names options, because the user wrote no spec.
 
     The largest size is checked first.
     """
+    monkeypatch.setattr("emu.resources.machine_memory_bytes", lambda: 4_000_000_000)
     result = swept("all_reduce", "-b", "8", "-e", "8M", "-f", "1048576", "--chunk", "4")
     assert result.stdout == ""
     assert str(result.exception) == (
-        "all_reduce of 8388608 bytes, -g 8 --chunk 4 --channels 1: makes 29360128 messages; "
-        "4000000 is the most in one run"
+        "all_reduce of 8388608 bytes, -g 8 --chunk 4 --channels 1: makes 29,360,128 messages, for "
+        "which 8.808 GB of memory are needed at least, and this machine has 4 GB; send fewer, "
+        "larger messages"
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from io import StringIO
-from itertools import count
 
 import pytest
 
@@ -32,12 +31,30 @@ def test_unknown_counts_are_not_shown() -> None:
 def test_a_log_gets_one_line_per_run() -> None:
     """The line is that of the end, whatever the number of updates."""
     out = StringIO()
-    with ProgressLine("incast", out, clock=count().__next__) as line:
+    with ProgressLine("incast", out, clock=lambda: 0.0) as line:
         for done in range(0, 8_000_001, 100_000):
             line.update(progress(done))
     lines = out.getvalue().splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("incast  100%")
+
+
+def test_a_log_of_a_long_run_gets_lines_with_the_time_left() -> None:
+    """A line every ten seconds; the rate so far gives the time that is left."""
+    out = StringIO()
+    seconds = 0.0
+    with ProgressLine("incast", out, clock=lambda: seconds) as line:
+        for done in range(41):
+            seconds = float(done)
+            line.update(progress(done * 200_000))
+    lines = out.getvalue().splitlines()
+    assert [text.split("about ")[1] for text in lines[:3]] == [
+        "30 s left",
+        "20 s left",
+        "10 s left",
+    ]
+    assert len(lines) == 5
+    assert "left" not in lines[-1]
 
 
 def test_without_a_stream_nothing_is_shown(capfd: pytest.CaptureFixture[str]) -> None:

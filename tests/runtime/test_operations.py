@@ -44,7 +44,7 @@ def test_message_of_256_mib_arrives() -> None:
 
 def test_messages_beyond_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the first byte is drawn. Elided payloads take no memory."""
-    monkeypatch.setattr("emu.bindings.memory_regions._free_bytes", lambda: 1_000_000)
+    monkeypatch.setattr("emu.bindings.memory_regions.free_memory_bytes", lambda: 1_000_000)
     with pytest.raises(HostError, match=r"take 2\.\d+ MB of memory, and 1 MB are free; send less"):
         _run(spec_of(PAIR))
     (flow,) = _run(spec_of(PAIR, "payload=elided")).flows

@@ -19,6 +19,7 @@ def test_a_broken_spec_gets_all_its_findings(
 ) -> None:
     """All findings are reported at once, each with line, column, path, reason and remedy."""
     monkeypatch.chdir(ERRORS)
+    monkeypatch.setattr("emu.resources.machine_memory_bytes", lambda: 16_000_000_000)
     with pytest.raises(SpecError) as caught:
         load_spec(Path(path.name))
     golden = path.with_name(path.name.replace(".emu.yml", ".txt"))

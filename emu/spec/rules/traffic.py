@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from emu import resources
 from emu.spec.diagnostic import Diagnostic, KeyPath, unknown_name
 from emu.spec.rules.provenance import for_host
 from emu.spec.scenario import Spec
@@ -18,20 +19,29 @@ from emu.units import format_size, format_time_ns, write_rate, write_size, write
 from traffic.graph import LONGEST_MESSAGE_BYTES, LONGEST_WORK_NS
 from traffic.job import FLOAT_BYTES
 
-MAX_FLOWS = 200_000
-"""The most flows of a run. Each has two queue pairs, and a row in every table of results."""
-MAX_MESSAGES = 4_000_000
-"""The most messages of a run. Each takes about 300 bytes of memory besides its payload."""
-MAX_BYTES = 16_000_000_000
-"""The most bytes of a run with real payload, since all messages stay in memory for the
-comparison."""
+_FLOW_BYTES = 4000
+"""The least memory of a flow: two queue pairs, and a row in every table of results."""
+_MESSAGE_BYTES = 300
+"""The least memory of a message, besides its payload."""
+_COPIES = 2
+"""Payload is in memory at the sender and at the receiver, for the comparison."""
 
 
 def flows_are_not_too_many(spec: Spec) -> Iterator[Diagnostic]:
     flows = sum(entry.flow_count for entry in spec.traffic)
-    if flows > MAX_FLOWS:
-        text = f"makes {flows} flows; {MAX_FLOWS} is the most in one run, so name fewer hosts"
-        yield Diagnostic(("traffic",), text)
+    if finding := _too_much(f"makes {flows:,} flows", flows * _FLOW_BYTES):
+        yield Diagnostic(("traffic",), f"{finding}; name fewer hosts")
+
+
+def _too_much(what: str, needed_bytes: int) -> str:
+    """A text if all memory of this machine is certainly too little; otherwise empty."""
+    there = resources.machine_memory_bytes()
+    if needed_bytes <= there:
+        return ""
+    return (
+        f"{what}, for which {format_size(needed_bytes)} of memory are needed at least, and this "
+        f"machine has {format_size(there)}"
+    )
 
 
 def nobody_is_alone(spec: Spec) -> Iterator[Diagnostic]:
@@ -216,9 +226,8 @@ def hosts_suit_what_they_do(spec: Spec) -> Iterator[Diagnostic]:
 
 def messages_are_not_too_many(spec: Spec) -> Iterator[Diagnostic]:
     messages = sum(entry.message_count for entry in spec.traffic)
-    if messages > MAX_MESSAGES:
-        text = f"makes {messages} messages; {MAX_MESSAGES} is the most in one run"
-        yield Diagnostic(("traffic",), text)
+    if finding := _too_much(f"makes {messages:,} messages", messages * _MESSAGE_BYTES):
+        yield Diagnostic(("traffic",), f"{finding}; send fewer, larger messages")
 
 
 def tokens_have_as_many_experts_as_they_choose(spec: Spec) -> Iterator[Diagnostic]:
@@ -256,12 +265,12 @@ def messages_and_work_are_not_too_long(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def the_run_fits_into_memory(spec: Spec) -> Iterator[Diagnostic]:
-    size = sum(entry.total_bytes for entry in spec.traffic)
-    if size > MAX_BYTES and spec.payload == "real":
-        text = (
-            f"sends {format_size(size)}; {format_size(MAX_BYTES)} is the most in one run, "
-            "unless payload: elided, on the virtual clock"
-        )
+    """Collectives send the same buffers again and again; their memory is checked at the start."""
+    size = sum(entry.total_bytes for entry in spec.traffic if isinstance(entry, MessageEntry))
+    if spec.payload == "real" and (
+        finding := _too_much(f"sends {format_size(size)}", _COPIES * size)
+    ):
+        text = f"{finding}; use payload: elided, on the virtual clock, or send less"
         yield Diagnostic(("traffic",), text, about=(("payload",),))
 
 
