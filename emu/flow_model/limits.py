@@ -114,7 +114,8 @@ def where_wrong(
         link: name for name, link in zip(network.ports, network.link_of_port.tolist(), strict=True)
     }
     ports = _named([name_of[link] for link in full.tolist()])
-    cause = f"More was sent to {ports} than {'each' if len(full) > 1 else 'it'} can carry"
+    each, them = ("each", "them") if len(full) > 1 else ("it", "it")
+    cause = f"More was sent to {ports} than {each} can carry"
     if not _stops_senders(spec):
         return (
             f"{cause}, and no flow control stops the senders: packets are dropped and sent again, "
@@ -124,15 +125,16 @@ def where_wrong(
     victims = rows.held_up_by(full)
     if not len(victims):
         return (
-            f"{cause}. Flow control stops the cables before it, and only flows that need it are on "
-            "them. The sum of their rates is right; how they share it is not known here.",
+            f"{cause}. Flow control stops the cables before {them}, and only flows that need "
+            f"{them} are on these cables. The sum of their rates is right; how they share it is "
+            "not known here.",
         )
     flows = _named([graph.flows[number].name for number in victims.tolist()])
     return (
-        f"{cause}. Flow control stops the cables before it, and with them {flows}, which "
-        f"{'go' if len(victims) > 1 else 'goes'} elsewhere (head-of-line blocking). This model "
-        "lets them go on: their times, and those of what waits for them, may be far too short. Use "
-        "--model packets to see them.",
+        f"{cause}. Flow control stops the cables before {them}, and with those cables {flows}, "
+        f"which {'do' if len(victims) > 1 else 'does'} not need the full port (head-of-line "
+        "blocking). This model lets such flows go on: their times, and those of what waits for "
+        "them, may be far too short. Use --model packets to see them.",
     )
 
 

@@ -293,7 +293,7 @@ class Recording:
     fabric: str
     """`roce` or `ib`."""
     plane: str
-    """`ovs` or `shim`."""
+    """`ovs` or `shim`; `none` in the flow model."""
     clock: str
     """`real` or `virtual`."""
     slowdown: float

@@ -296,7 +296,7 @@ class Summary(TypedDict):
     fabric: str
     """`roce` or `ib`."""
     plane: str
-    """What forwards frames: `ovs` or `shim`."""
+    """What forwards frames: `ovs` or `shim`; `none` in the flow model."""
     clock: str
     """`real` or `virtual`."""
     slowdown: float
