@@ -53,8 +53,14 @@ class CaptureFile:
 
     def convert(self, out: Path) -> dict[str, Path]:
         """Ends the capture. Returns port name -> file in `out`. Raises EmuError."""
-        self.drain()
+        files = self.convert_so_far(out)
         self._file.close()
+        return files
+
+    def convert_so_far(self, out: Path) -> dict[str, Path]:
+        """The same for the frames up to now; the capture goes on."""
+        self.drain()
+        self._file.flush()
         topology, index = self._fabric.topology, self._fabric.index
         ports = captured_ports(self._fabric.spec, topology)
         if not ports:

@@ -349,12 +349,13 @@ class Fabric:
         """Whether a priority of a port is paused now."""
         return bool(lib.fabric_paused(self.core, self.index[port], priority))
 
-    def observe(self) -> Observation:
-        """All counters and samples of this process so far."""
+    def observe(self, *, is_over: bool = True) -> Observation:
+        """All counters and samples of this process so far. While a run is not over, no sample is
+        taken, so that its results do not depend on who looks at it."""
         return Observation(
             ports=self.counter_table(self._own_ports()),
             scale_up=self._counters_at(self.inside.ports) if self.inside else {},
-            samples=self._samples(),
+            samples=self._samples(and_now=is_over),
             frames_exhausted=lib.fabric_frames_exhausted(self.core),
             captures_missed=self.captures_missed,
             deadlocks=self.deadlocks(),
@@ -385,11 +386,11 @@ class Fabric:
         ports = tuple(name[indices[0][i]] for i in range(length))
         return Deadlock(found_at[0] // 1000, priority[0], ports)
 
-    def _samples(self) -> Samples:
-        """All samples so far, and one taken now."""
+    def _samples(self, *, and_now: bool) -> Samples:
+        """All samples so far, and with `and_now` one taken now."""
         ports = self._own_ports()
         width = len(ports) * lib.GAUGES
-        table, order = self._sampled(1 + width)
+        table, order = self._sampled(1 + width, and_now=and_now)
         by_port = table[:, 1 : 1 + width].reshape(len(table), len(ports), lib.GAUGES)
         quantities = np.empty((lib.GAUGES, len(order), len(ports)), np.int64)
         for row, place in enumerate(order):  # one row at a time fits into the cache
@@ -408,16 +409,20 @@ class Fabric:
             flow_bytes=table[:, 1 + width :][order],
         )
 
-    def _sampled(self, least_columns: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    def _sampled(
+        self, least_columns: int, *, and_now: bool
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
         """The core's table of samples, and the positions of its rows in order of time. The table is
         empty unless `sample` was called."""
         values, places = ffi.new("int64_t **"), ffi.new("uint32_t **")
         columns = ffi.new("uint32_t *")
-        lib.fabric_samples(self.core, values, places, columns)
-        if values[0] == ffi.NULL:
-            return np.empty((0, least_columns), np.int64), np.empty(0, np.uint32)
-        lib.fabric_sample_now(self.core)
         rows = lib.fabric_samples(self.core, values, places, columns)
+        if values[0] == ffi.NULL or not (rows or and_now):
+            wide = max(least_columns, columns[0])
+            return np.empty((0, wide), np.int64), np.empty(0, np.uint32)
+        if and_now:
+            lib.fabric_sample_now(self.core)
+            rows = lib.fabric_samples(self.core, values, places, columns)
         order = np.frombuffer(ffi.buffer(places[0], rows * 4), np.uint32)
         memory = ffi.buffer(values[0], (int(order.max()) + 1) * columns[0] * 8)
         return np.frombuffer(memory, np.int64).reshape(-1, columns[0]), order

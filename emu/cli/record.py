@@ -12,8 +12,10 @@ from emu.cli.options import is_given
 from emu.errors import HostError, UsageError
 from emu.measure.recording import Recording
 from emu.measure.run_estimate import estimate_of
+from emu.measure.run_progress import RunProgress
 from emu.models import PACKETS
 from emu.output_dir import check_links, is_written_as_it_is
+from emu.report.parts import PartWriter
 from emu.report.progress import ProgressLine
 from emu.resources import free_memory_bytes, keep_freed_memory
 from emu.runtime import Runner, runner_of
@@ -39,7 +41,8 @@ def record(
     progress: TextIO | None = None,
     quiet: bool = False,
 ) -> tuple[Recording, Spec, Topology]:
-    """Runs the spec under this name. Captures are written to the folder `out`.
+    """Runs the spec under this name. Captures are written to the folder `out`, and from time to
+    time what a long run has recorded so far.
 
     Progress is written to `progress`, by default stderr; not if `quiet`.
 
@@ -49,8 +52,14 @@ def record(
     if runner.has_estimate:
         announce(spec, quiet=quiet)
     keep_freed_memory()
+    parts = PartWriter(out)
     with ProgressLine(name, None if quiet else progress or sys.stderr) as line:
-        recording = runner.run(spec, out=out, on_progress=line.update, on_note=print_note)
+
+        def on_progress(now: RunProgress) -> None:
+            line.update(now)
+            parts.update(now)
+
+        recording = runner.run(spec, out=out, on_progress=on_progress, on_note=print_note)
     return recording, spec, spec.topology.build()
 
 

@@ -153,7 +153,7 @@ class RunCache:
         """Runs a spec into the folder `path`. With `resume` a conclusive run there is kept."""
         folder = self.out / path
         kept = self._kept(name, spec, folder) if self.resume else None
-        if kept is not None and kept.conclusive:
+        if kept is not None and kept.conclusive and not kept.recording.partial:
             return kept
         facts = RunFacts(name, *record(name, spec, runner_on(clock), folder, quiet=self.quiet))
         write_run(facts, folder)

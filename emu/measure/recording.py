@@ -324,6 +324,8 @@ class Recording:
     """Port name -> capture file."""
     notes: tuple[str, ...] = ()
     """What a reader should know: a fallback that was taken, why `auto` chose what it did."""
+    partial: bool = False
+    """It was made while the run was still going on."""
     model: str = PACKETS.name
     """`packets` or `flow`."""
     not_known: tuple[str, ...] = ()

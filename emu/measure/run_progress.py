@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from emu.measure.recording import Recording
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,9 @@ class RunProgress:
     """Packets dropped so far; None where that is only counted at the end."""
     pauses: int | None = None
     """Pause frames sent so far; None likewise."""
+    so_far: Callable[[Path], Recording] | None = field(default=None, compare=False)
+    """The recording up to now, with captures in a folder, while the run stands still; None where it
+    is only known at the end."""
 
 
 def summed(parts: Sequence[RunProgress]) -> RunProgress:

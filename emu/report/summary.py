@@ -339,6 +339,9 @@ class Summary(TypedDict):
     """Port name -> capture file, in the folder of this summary."""
     notes: list[str]
     """Fallbacks that were taken, and the reasons for choices of `auto`."""
+    partial: NotRequired[bool]
+    """Present, and true, if the run was still going on when this was written. If it is still there
+    later, the run was killed."""
     wall_seconds: float
     """How long the run took, in wall-clock time."""
     cpu_seconds: dict[str, float]
@@ -358,6 +361,8 @@ class Comparison(TypedDict):
 def summarise(recording: Recording) -> Summary:
     """The summary of one run."""
     summary = _summary(recording)
+    if recording.partial:
+        summary["partial"] = True
     if not recording.has_packets:
         summary["model"] = recording.model
         summary["not_known"] = list(recording.not_known)

@@ -7,13 +7,15 @@ lab, and the same seed gives the same run.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from emu._core import lib
-from emu.bindings.capture import capture_file, captured_ports
+from emu.bindings.capture import CaptureFile, capture_file, captured_ports
 from emu.bindings.fabric import Fabric, FrameKind, NodeSubset, gone
 from emu.bindings.host_nics import HostNics
 from emu.bindings.partition import partition
@@ -31,6 +33,7 @@ from emu.spec.outages import slowest_convergence_ps
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
 from emu.subnet.sm_sweeps import swept
+from emu.units import format_time_ns
 from topologies.graph import Port, Topology
 from traffic.graph import OperationGraph
 
@@ -85,6 +88,7 @@ class VirtualFabric:
         """
         self.spec = spec
         self.topology = topology
+        self.subnet = subnet
         self._graph = _workload(spec) if workload is None else _checked(workload, topology)
         if spec.fabric_kind.has_subnet_manager and subnet is None:
             raise UsageError(
@@ -180,6 +184,10 @@ class VirtualFabric:
         """All counters and samples so far."""
         return self.endpoints.observe(self.fabric.observe())
 
+    def observe_so_far(self) -> Observation:
+        """The same, without a trace in the results of the run."""
+        return self.endpoints.observe(self.fabric.observe(is_over=False))
+
     def progress(self) -> RunProgress:
         return self.endpoints.progress(self.now_ns)
 
@@ -222,24 +230,44 @@ class VirtualRunner(Runner):
             run.start()
             for _ in _stretches(run, spec.time_limit_ps):
                 capture.drain()
-                on_progress(run.progress())
+                on_progress(replace(run.progress(), so_far=partial(_so_far, run, capture, began)))
             observation, now_ps = run.observe(), run.now_ns * 1000
             captures = capture.convert(out)
-        return merge_observations(
-            spec,
-            topology,
-            [observation],
-            plane="shim",
-            clock=VIRTUAL,
-            slowdown=1,
-            marker=marker_in_use(spec),
-            wall_seconds=time.monotonic() - began,
-            captures=captures,
-            notes=(
-                *(subnet.notes_up_to(now_ps - slowest_convergence_ps(spec)) if subnet else ()),
-                *(ELIDED_NOTES if spec.payload == "elided" else ()),
-            ),
-        )
+        return _recording(run, observation, now_ps, captures, began)
+
+
+def _so_far(run: VirtualFabric, capture: CaptureFile, began: float, out: Path) -> Recording:
+    """The recording of a run that goes on, with captures in the folder `out`. `began`: when, by
+    `time.monotonic`."""
+    captures, now_ns = capture.convert_so_far(out), run.now_ns
+    recording = _recording(run, run.observe_so_far(), now_ns * 1000, captures, began)
+    note = f"a part of a run: up to {format_time_ns(now_ns)}; the run went on, or was killed"
+    return replace(recording, partial=True, notes=(note, *recording.notes))
+
+
+def _recording(
+    run: VirtualFabric,
+    observation: Observation,
+    now_ps: int,
+    captures: Mapping[str, Path],
+    began: float,
+) -> Recording:
+    spec, subnet = run.spec, run.subnet
+    return merge_observations(
+        spec,
+        run.topology,
+        [observation],
+        plane="shim",
+        clock=VIRTUAL,
+        slowdown=1,
+        marker=marker_in_use(spec),
+        wall_seconds=time.monotonic() - began,
+        captures=captures,
+        notes=(
+            *(subnet.notes_up_to(now_ps - slowest_convergence_ps(spec)) if subnet else ()),
+            *(ELIDED_NOTES if spec.payload == "elided" else ()),
+        ),
+    )
 
 
 def _stretches(run: VirtualFabric, limit_ps: int) -> Iterator[None]:

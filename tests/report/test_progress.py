@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from emu.measure.run_progress import RunProgress
 from emu.report.progress import ProgressLine, progress_line, share_done
 
 
-def progress(done: int, **counts: int) -> RunProgress:
+def progress(done: int, **counts: Any) -> RunProgress:
     return RunProgress(260_000, done, 8_000_000, 5, 8, **counts)
 
 
