@@ -302,6 +302,10 @@ class Fabric:
             _have_memory(lib.fabric_watch_deadlocks(self.core, DEADLOCK_INTERVAL_PS))
         lib.fabric_start(self.core)
 
+    def refuse_short_memory(self) -> None:
+        """Raises FabricError if memory was short for what the parts of the fabric send each other."""
+        _have_memory(not lib.fabric_out_of_memory(self.core))
+
     # ---- inspection --------------------------------------------------------
 
     @property

@@ -19,6 +19,7 @@ from emu.cli.options import (
     seeds_option,
     settings_option,
     spec_argument,
+    threads_option,
 )
 from emu.cli.record import chosen_runner, record
 from emu.cli.stopping import sigterm_interrupts
@@ -49,6 +50,7 @@ from emu.spec.model import Spec, load_spec
     help="Compare packets on the virtual clock and the flow model instead.",
 )
 @seeds_option
+@threads_option
 @out_option
 @quiet_option
 @json_option
@@ -60,6 +62,7 @@ def command(
     model: str,
     models: bool,
     seeds: int,
+    threads: int | None,
     out: Path | None,
     quiet: bool,
     as_json: bool,
@@ -91,7 +94,7 @@ def command(
         raise UsageError("--seeds: only together with --clocks")
     if not spec.compare:
         raise UsageError(f"{path}: has no `compare:` section; name the variants to run there")
-    runner = chosen_runner(model, clock)
+    runner = chosen_runner(model, clock, threads)
     _refuse([spec], runner)
     variants = spec.variants()
     runs, stop = _run_all(variants, runner, folder, quiet=quiet)
@@ -118,6 +121,10 @@ def _refuse_both(*, clocks: bool, models: bool) -> None:
         raise UsageError("--model: --clocks compares clocks of packets; leave one of the two out")
     if models and is_given("model"):
         raise UsageError("--model: --models runs both; leave one of the two out")
+    if (clocks or models) and is_given("threads"):
+        raise UsageError(
+            "--threads: --clocks and --models choose the threads themselves; leave it out"
+        )
     if models and is_given("clock"):
         raise UsageError("--clock: --models runs packets on the virtual clock; leave it out")
 

@@ -59,6 +59,13 @@ def is_given(option: str) -> bool:
     return source is ParameterSource.COMMANDLINE
 
 
+threads_option = click.option(
+    "--threads",
+    type=click.IntRange(1, 256),
+    help="Threads that run the virtual clock; the results are the same with any number.  "
+    "[default: as many as pay for themselves]",
+)
+
 seeds_option = click.option(
     "--seeds",
     type=click.IntRange(1, 1000),

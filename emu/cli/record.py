@@ -24,12 +24,13 @@ from emu.units import format_size
 from topologies.graph import Topology
 
 
-def chosen_runner(model: str, clock: str) -> Runner:
-    """The runner that --model and --clock ask for. Raises UsageError: both are given, and the model
-    has no packets for a clock."""
+def chosen_runner(model: str, clock: str, threads: int | None) -> Runner:
+    """The runner that --model, --clock and --threads ask for. Raises UsageError for options that
+    exclude each other."""
     if model != PACKETS.name and is_given("clock"):
         raise UsageError(f"--clock: the {model} model has no clock; leave one of the two out")
-    return runner_of(model, clock)
+    runner = runner_of(model, clock)
+    return runner if threads is None else runner.with_threads(threads)
 
 
 def record(

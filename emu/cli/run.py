@@ -15,6 +15,7 @@ from emu.cli.options import (
     quiet_option,
     settings_option,
     spec_argument,
+    threads_option,
 )
 from emu.cli.record import chosen_runner, record, refuse_unwritable_file
 from emu.clocks import REAL
@@ -33,6 +34,7 @@ from emu.spec.model import load_spec
 @settings_option
 @clock_option(default=REAL)
 @model_option
+@threads_option
 @out_option
 @click.option(
     "--junit",
@@ -46,6 +48,7 @@ def command(
     settings: tuple[str, ...],
     clock: str,
     model: str,
+    threads: int | None,
     out: Path | None,
     junit: Path | None,
     quiet: bool,
@@ -60,7 +63,7 @@ def command(
     folder = out or Path("out") / spec.name
     if junit:
         refuse_unwritable_file(junit, "--junit")
-    runner = chosen_runner(model, clock)
+    runner = chosen_runner(model, clock, threads)
     facts = RunFacts(spec.name, *record(spec.name, spec, runner, folder, quiet=quiet))
     artifacts = write_run(facts, folder)
     if junit:

@@ -57,6 +57,13 @@ class Runner(ABC):
         """
         return self
 
+    def with_threads(self, threads: int) -> Runner:
+        """A runner that uses so many threads. Raises UsageError where it has no choice."""
+        raise UsageError(
+            "--threads: only packets on the virtual clock run on several threads; leave it out, or "
+            "use --clock virtual"
+        )
+
 
 def runner_on(clock: str) -> Runner:
     """The runner of a clock, by its name. Raises UsageError: no such clock."""

@@ -6,6 +6,7 @@ lab, and the same seed gives the same run.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -39,6 +40,9 @@ from traffic.graph import OperationGraph
 
 STEP_NS = 20_000
 """A run ends with the step in which its workload ends."""
+_HOSTS_OF_A_PART = 128
+"""A part that is smaller than this has too little to do in a window; one that is larger does not
+fit into a processor's cache."""
 _PROGRESS_SECONDS = 0.05
 """Wall-clock time between two reports of progress, roughly."""
 ELIDED_NOTES = ("payload elided: packets carried their headers only, no message was compared",)
@@ -143,12 +147,14 @@ class VirtualFabric:
 
     def run_until(self, now_ns: int) -> None:
         lib.fabric_run(self.fabric.core, now_ns * 1000)
+        self.fabric.refuse_short_memory()
 
     def run_steps(self, until_ns: int) -> None:
         """Runs in whole steps until `until_ns`, the workload's end, or captures that must be
         drained, whichever comes first."""
         workload = self.endpoints.workload
         lib.fabric_run_steps(self.fabric.core, until_ns * 1000, STEP_NS * 1000, workload)
+        self.fabric.refuse_short_memory()
 
     def port(self, name: str) -> PortView:
         """The port `name`, e.g. `leaf1:h1`, as it is now. Raises UsageError: no such port."""
@@ -198,10 +204,11 @@ class VirtualRunner(Runner):
     clock = VIRTUAL
     has_estimate = True
 
-    def __init__(self, subnet: Subnet | None = None) -> None:
+    def __init__(self, subnet: Subnet | None = None, threads: int | None = None) -> None:
         """`subnet`: the subnet manager's decisions for all specs that are run; worked out for each
-        one where it is not given."""
+        one where it is not given. `threads`: None for as many as pay for themselves."""
         self._subnet = subnet
+        self._threads = threads
 
     def refuse(self, spec: Spec) -> None:
         if spec.streams().flows:
@@ -212,7 +219,10 @@ class VirtualRunner(Runner):
 
     def for_series(self, specs: Sequence[Spec]) -> VirtualRunner:
         first, *others = specs
-        return VirtualRunner(swept(first, first.topology.build(), *others))
+        return VirtualRunner(swept(first, first.topology.build(), *others), self._threads)
+
+    def with_threads(self, threads: int) -> VirtualRunner:
+        return VirtualRunner(self._subnet, threads)
 
     def run(
         self,
@@ -226,7 +236,11 @@ class VirtualRunner(Runner):
         topology = spec.topology.build()
         subnet = self._subnet or swept(spec, topology)
         began = time.monotonic()
-        with VirtualFabric(spec, topology, subnet) as run, capture_file(run.fabric) as capture:
+        parts, threads = _parts_and_threads(len(topology.hosts), self._threads)
+        with (
+            VirtualFabric(spec, topology, subnet, threads=threads, parts=parts) as run,
+            capture_file(run.fabric) as capture,
+        ):
             run.start()
             for _ in _stretches(run, spec.time_limit_ps):
                 capture.drain()
@@ -283,6 +297,14 @@ def _stretches(run: VirtualFabric, limit_ps: int) -> Iterator[None]:
         seconds = time.monotonic() - began
         yield
         steps = 2 * steps if seconds < _PROGRESS_SECONDS / 2 else max(1, steps // 2)
+
+
+def _parts_and_threads(hosts: int, threads: int | None) -> tuple[int, int]:
+    """Into how many parts a fabric is cut, and how many threads run them, if it is not said."""
+    parts = max(1, hosts // _HOSTS_OF_A_PART)
+    if threads is None:
+        threads = min(parts, len(os.sched_getaffinity(0)))
+    return max(parts, threads), threads
 
 
 def marker_in_use(spec: Spec) -> MarkedBy:
