@@ -9,7 +9,19 @@ from pathlib import Path
 
 import click
 
-from emu.bench import clock, fat_tree, flow_model, history, hop, lab, memory, relay, slowdown, whole
+from emu.bench import (
+    clock,
+    fat_tree,
+    flow_model,
+    history,
+    hop,
+    lab,
+    large,
+    memory,
+    relay,
+    slowdown,
+    whole,
+)
 from emu.bench.machine import machine
 from emu.bench.row import Row
 from emu.bench.table import document, table
@@ -27,10 +39,11 @@ FIGURES: dict[str, Measure] = {
     "memory": memory.measure,
     "slowdown": slowdown.measure,
     "fat-tree": fat_tree.measure,
+    "large": large.measure,
     "whole": whole.measure,
     "flow": flow_model.measure,
 }
-NOT_QUICK = ("slowdown", "fat-tree")
+NOT_QUICK = ("slowdown", "fat-tree", "large")
 
 
 @click.command()

@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -36,7 +37,7 @@ def measure(*, quick: bool) -> list[Row]:
 
 def _rows(name: str, settings: tuple[str, ...]) -> list[Row]:
     with TemporaryDirectory(prefix="emu-bench-") as out:
-        seconds, megabytes = _run(
+        seconds, megabytes = measured(
             [*_EMU_RUN, str(_SPEC), "--clock", "virtual", "--out", out, *settings]
         )
     figure = f"fat tree, 1024 hosts, {name}"
@@ -46,7 +47,7 @@ def _rows(name: str, settings: tuple[str, ...]) -> list[Row]:
     ]
 
 
-def _run(command: list[str]) -> tuple[float, float]:
+def measured(command: Sequence[str]) -> tuple[float, float]:
     """The wall-clock seconds and the peak memory in MB. Raises FabricError when the run fails."""
     began = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -55,7 +56,8 @@ def _run(command: list[str]) -> tuple[float, float]:
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
+        what = " ".join(command[:5])
         raise FabricError(
-            f"emu run ended with exit code {process.returncode}: {stderr.strip()[-300:]}"
+            f"{what} ended with exit code {process.returncode}: {stderr.strip()[-300:]}"
         )
     return time.monotonic() - began, used.ru_maxrss * 1024 / 1e6
