@@ -23,24 +23,19 @@ static bool take_memory(struct max_min *max_min)
     max_min->member_count = array(links, sizeof *max_min->member_count);
     max_min->members = array(entries, sizeof *max_min->members);
     max_min->member_place = array(entries, sizeof *max_min->member_place);
-    max_min->route_of = array(entries, sizeof *max_min->route_of);
     max_min->load = array(links, sizeof *max_min->load);
     max_min->carried = array(links, sizeof *max_min->carried);
     max_min->carried_until = array(links, sizeof *max_min->carried_until);
     max_min->changed = array(links, sizeof *max_min->changed);
     max_min->is_changed = array(links, sizeof *max_min->is_changed);
+    max_min->filling = array(links, sizeof *max_min->filling);
     max_min->links = array(links, sizeof *max_min->links);
-    max_min->link_is_in = array(links, sizeof *max_min->link_is_in);
-    max_min->left = array(links, sizeof *max_min->left);
-    max_min->weight = array(links, sizeof *max_min->weight);
-    max_min->open = array(links, sizeof *max_min->open);
     max_min->heap = array(links, sizeof *max_min->heap);
     return max_min->streams && max_min->rate && max_min->fresh && max_min->routes &&
            max_min->route_is_in && max_min->member_first && max_min->member_count &&
-           max_min->members && max_min->member_place && max_min->route_of && max_min->load &&
-           max_min->carried && max_min->carried_until && max_min->changed && max_min->is_changed &&
-           max_min->links && max_min->link_is_in && max_min->left && max_min->weight &&
-           max_min->open && max_min->heap;
+           max_min->members && max_min->member_place && max_min->load && max_min->carried &&
+           max_min->carried_until && max_min->changed && max_min->is_changed && max_min->filling &&
+           max_min->links && max_min->heap;
 }
 
 bool max_min_init(struct max_min *max_min, const struct flow_network *network)
@@ -49,10 +44,8 @@ bool max_min_init(struct max_min *max_min, const struct flow_network *network)
     if (!take_memory(max_min))
         return false;
     for (uint32_t route = 0; route < network->routes; route++)
-        for (uint32_t entry = network->first[route]; entry < network->first[route + 1]; entry++) {
-            max_min->route_of[entry] = route;
+        for (uint32_t entry = network->first[route]; entry < network->first[route + 1]; entry++)
             max_min->member_first[network->link[entry] + 1]++;
-        }
     for (uint32_t link = 0; link < network->links; link++)
         max_min->member_first[link + 1] += max_min->member_first[link];
     return true;
@@ -69,17 +62,13 @@ void max_min_free(struct max_min *max_min)
     free(max_min->member_count);
     free(max_min->members);
     free(max_min->member_place);
-    free(max_min->route_of);
     free(max_min->load);
     free(max_min->carried);
     free(max_min->carried_until);
     free(max_min->changed);
     free(max_min->is_changed);
+    free(max_min->filling);
     free(max_min->links);
-    free(max_min->link_is_in);
-    free(max_min->left);
-    free(max_min->weight);
-    free(max_min->open);
     free(max_min->heap);
     *max_min = (struct max_min){0};
 }
@@ -107,19 +96,20 @@ static void set_load(struct max_min *max_min, uint32_t link, double load, picose
     max_min->load[link] = load;
 }
 
-static void add_member(struct max_min *max_min, uint32_t link, uint32_t entry)
+static void add_member(struct max_min *max_min, uint32_t link, uint32_t route, uint32_t entry)
 {
     uint32_t place = max_min->member_first[link] + max_min->member_count[link]++;
-    max_min->members[place] = entry;
+    max_min->members[place] = (struct member){route, entry};
     max_min->member_place[entry] = place;
 }
 
 static void remove_member(struct max_min *max_min, uint32_t link, uint32_t entry)
 {
     uint32_t last = max_min->member_first[link] + --max_min->member_count[link];
-    uint32_t place = max_min->member_place[entry], moved = max_min->members[last];
+    uint32_t place = max_min->member_place[entry];
+    struct member moved = max_min->members[last];
     max_min->members[place] = moved;
-    max_min->member_place[moved] = place;
+    max_min->member_place[moved.entry] = place;
 }
 
 void max_min_join(struct max_min *max_min, uint32_t route, picoseconds now)
@@ -130,7 +120,7 @@ void max_min_join(struct max_min *max_min, uint32_t route, picoseconds now)
     for (uint32_t entry = network->first[route]; entry < network->first[route + 1]; entry++) {
         change(max_min, network->link[entry]);
         if (is_first)
-            add_member(max_min, network->link[entry], entry);
+            add_member(max_min, network->link[entry], route, entry);
     }
 }
 
@@ -154,13 +144,11 @@ void max_min_leave(struct max_min *max_min, uint32_t route, picoseconds now)
 
 static void include_link(struct max_min *max_min, uint32_t link)
 {
-    if (max_min->link_is_in[link])
+    struct filling *filling = &max_min->filling[link];
+    if (filling->is_in)
         return;
-    max_min->link_is_in[link] = true;
+    *filling = (struct filling){.left = max_min->network->capacity[link], .is_in = true};
     max_min->links[max_min->link_count++] = link;
-    max_min->left[link] = max_min->network->capacity[link];
-    max_min->weight[link] = 0;
-    max_min->open[link] = 0;
 }
 
 static void include_route(struct max_min *max_min, uint32_t route)
@@ -173,8 +161,8 @@ static void include_route(struct max_min *max_min, uint32_t route)
     for (uint32_t entry = network->first[route]; entry < network->first[route + 1]; entry++) {
         uint32_t link = network->link[entry];
         include_link(max_min, link);
-        max_min->weight[link] += max_min->streams[route] * network->share[entry];
-        max_min->open[link]++;
+        max_min->filling[link].weight += max_min->streams[route] * network->share[entry];
+        max_min->filling[link].open++;
         max_min->entries++;
     }
 }
@@ -191,7 +179,7 @@ static void find_reached(struct max_min *max_min)
     for (uint32_t i = 0; i < max_min->link_count; i++) {
         uint32_t link = max_min->links[i], first = max_min->member_first[link];
         for (uint32_t j = 0; j < max_min->member_count[link]; j++)
-            include_route(max_min, max_min->route_of[max_min->members[first + j]]);
+            include_route(max_min, max_min->members[first + j].route);
     }
 }
 
@@ -212,8 +200,8 @@ static void sift_down(struct max_min *max_min, uint32_t place)
 
 static double full_at(const struct max_min *max_min, uint32_t link)
 {
-    double left = max_min->left[link];
-    return left > 0 ? left / max_min->weight[link] : 0;
+    const struct filling *filling = &max_min->filling[link];
+    return filling->left > 0 ? filling->left / filling->weight : 0;
 }
 
 static void fill_heap(struct max_min *max_min)
@@ -221,7 +209,7 @@ static void fill_heap(struct max_min *max_min)
     max_min->heap_count = 0;
     for (uint32_t i = 0; i < max_min->link_count; i++) {
         uint32_t link = max_min->links[i];
-        if (max_min->open[link])
+        if (max_min->filling[link].open)
             max_min->heap[max_min->heap_count++] = (struct full_link){full_at(max_min, link), link};
     }
     for (uint32_t place = max_min->heap_count / 2; place-- > 0;)
@@ -243,11 +231,11 @@ static void fix_rate(struct max_min *max_min, uint32_t route, double rate)
     max_min->fresh[route] = rate;
     max_min->route_is_in[route] = false;
     for (uint32_t entry = network->first[route]; entry < network->first[route + 1]; entry++) {
-        uint32_t link = network->link[entry];
+        struct filling *filling = &max_min->filling[network->link[entry]];
         double weight = max_min->streams[route] * network->share[entry];
-        max_min->left[link] -= weight * rate;
-        max_min->weight[link] -= weight;
-        max_min->open[link]--;
+        filling->left -= weight * rate;
+        filling->weight -= weight;
+        filling->open--;
     }
 }
 
@@ -255,7 +243,7 @@ static void fix_rates_at(struct max_min *max_min, uint32_t link, double rate)
 {
     uint32_t first = max_min->member_first[link];
     for (uint32_t i = 0; i < max_min->member_count[link]; i++) {
-        uint32_t route = max_min->route_of[max_min->members[first + i]];
+        uint32_t route = max_min->members[first + i].route;
         if (max_min->route_is_in[route])
             fix_rate(max_min, route, rate);
     }
@@ -268,7 +256,7 @@ static void fill(struct max_min *max_min)
     fill_heap(max_min);
     while (max_min->heap_count) {
         struct full_link top = max_min->heap[0];
-        if (max_min->open[top.link] == 0) {
+        if (max_min->filling[top.link].open == 0) {
             drop_top(max_min);
             continue;
         }
@@ -289,8 +277,8 @@ void max_min_solve(struct max_min *max_min, picoseconds now)
     fill(max_min);
     for (uint32_t i = 0; i < max_min->link_count; i++) {
         uint32_t link = max_min->links[i];
-        double load = max_min->network->capacity[link] - max_min->left[link];
+        double load = max_min->network->capacity[link] - max_min->filling[link].left;
         set_load(max_min, link, max_min->member_count[link] ? load : 0, now);
-        max_min->link_is_in[link] = false;
+        max_min->filling[link].is_in = false;
     }
 }

@@ -20,6 +20,20 @@
 #include "flow_model/flow_model_api.h"
 #include "sim/clock.h"
 
+/* A link while a solution is worked out. In one piece, since the links of a route are visited
+ * again and again, in no order that a processor could foresee. */
+struct filling {
+    double left;   /* of its rate */
+    double weight; /* what the open routes ask for, of each unit of their rate */
+    uint32_t open; /* routes without a rate */
+    bool is_in;    /* in this solution */
+};
+
+/* A route that crosses a link, and by which of its entries. */
+struct member {
+    uint32_t route, entry;
+};
+
 struct full_link {
     double rate; /* of each stream, when the link is full */
     uint32_t link;
@@ -32,10 +46,10 @@ struct max_min {
     uint32_t *streams;
     double *rate; /* of each of its streams, in bytes per picosecond */
 
-    /* Of each link: the entries of the routes with streams that cross it now. */
-    uint32_t *member_first, *member_count, *members;
+    /* Of each link: the routes with streams that cross it now. */
+    uint32_t *member_first, *member_count;
+    struct member *members;
     uint32_t *member_place; /* of each entry, among the members of its link */
-    uint32_t *route_of;     /* of each entry */
     double *load;           /* in bytes per picosecond */
     double *carried;        /* bytes until `carried_until` */
     picoseconds *carried_until;
@@ -52,10 +66,9 @@ struct max_min {
 
     /* What a solution needs while it is worked out. */
     uint32_t *links, link_count;
-    bool *link_is_in, *route_is_in;
-    double *left, *weight;  /* of each link: what is left, and what the open routes ask for */
-    uint32_t *open;         /* of each link: its routes without a rate */
-    struct full_link *heap; /* the first to be full is on top */
+    bool *route_is_in;
+    struct filling *filling; /* of each link */
+    struct full_link *heap;  /* the first to be full is on top */
     uint32_t heap_count;
 };
 
