@@ -29,7 +29,7 @@ help:
 	@echo "make docs          the pages of docs/ as a site in build/site"
 	@echo "make hooks         git commit checks layout, spelling and imports first"
 	@echo "make lint          layout, types, spelling, the C analyser, who may import whom"
-	@echo "make sanitize      the core's tests with the address and undefined-behaviour sanitizers"
+	@echo "make sanitize      the core's tests with the sanitizers for addresses, undefined behaviour and threads"
 	@echo "make format        lay out Python and C"
 	@echo "make clean         remove what was built; the environment stays"
 
@@ -106,7 +106,8 @@ lint: setup
 
 # The interpreter itself is not instrumented, so the sanitizer comes first of all
 # libraries; memory that Python keeps until its end is not our leak. gcc and clang look for
-# different kinds of undefined behaviour. A core that clang built stops with SIGILL.
+# different kinds of undefined behaviour. A core that clang built stops with SIGILL. Races between
+# threads are reported in build/threads/races.<pid>.
 sanitize: setup
 	$(PYTHON) -m emu._build sanitize
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
@@ -114,6 +115,11 @@ sanitize: setup
 	$(PYTHON) -m pytest --core build/sanitize $(CORE_TESTS)
 	$(PYTHON) -m emu._build undefined
 	$(PYTHON) -m pytest --core build/undefined tests/core tests/runtime
+	$(PYTHON) -m emu._build threads
+	LD_PRELOAD="$$(gcc -print-file-name=libtsan.so)" \
+	TSAN_OPTIONS="exitcode=66 log_path=build/threads/races" \
+	$(PYTHON) -m pytest --core build/threads tests/runtime/test_parts.py \
+		--deselect tests/runtime/test_parts.py::test_shipped_specs_in_parts
 
 format: setup
 	$(PYTHON) -m ruff format .

@@ -1,4 +1,4 @@
-"""`python -m emu._build [release|sanitize|undefined|analyze|coverage]`: brings the compiled core up to date.
+"""`python -m emu._build [release|sanitize|undefined|threads|analyze|coverage]`: brings the compiled core up to date.
 
 The release is what runs use, so with it come the eBPF marker and ibsim's time-outs.
 """

@@ -121,9 +121,13 @@ UNDEFINED = Variant(
 )
 """clang finds undefined behaviour that gcc does not look for, such as arithmetic with NULL. It
 needs no library for that: the program stops with SIGILL."""
+THREADS = Variant("threads", ("-O1", "-g", "-fsanitize=thread"))
+"""Finds what two threads use at the same time without an order between them."""
 COVERAGE = Variant("coverage", ("-O1", "-g", "--coverage", "-fprofile-update=atomic"))
 """Counts how often each line ran, in files beside the objects."""
-VARIANTS = {variant.name: variant for variant in (RELEASE, ANALYZE, SANITIZE, UNDEFINED, COVERAGE)}
+VARIANTS = {
+    variant.name: variant for variant in (RELEASE, ANALYZE, SANITIZE, UNDEFINED, THREADS, COVERAGE)
+}
 
 
 def target(variant: Variant) -> Path:

@@ -108,6 +108,14 @@ def test_unreliable_transports_do_not_recover_losses(transport: str) -> None:
 SIZE = {"ud": 1000, "uc": 5000}
 
 
+@pytest.mark.parametrize("transport", SIZE)
+def test_unreliable_messages_over_a_long_cable_arrive(transport: str) -> None:
+    """They are on the way for 2 ms, longer than packets wait in queues."""
+    (flow,) = _run(_unreliable(transport, "send", "topology.links.fabric.delay=2ms")).flows
+    assert flow.completed
+    assert flow.delivered_bytes == 20 * SIZE[transport]
+
+
 def _unreliable(transport: str, op: str, *changes: str) -> Spec:
     return spec_of(
         PAIR,
