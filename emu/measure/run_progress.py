@@ -26,7 +26,9 @@ class RunProgress:
     """Packets dropped so far; None where that is only counted at the end."""
     pauses: int | None = None
     """Pause frames sent so far; None likewise."""
-    so_far: Callable[[Path], Recording] | None = field(default=None, compare=False)
+    so_far: Callable[[Path], Recording] | None = field(
+        default=None, compare=False, metadata={"stays_in_process": True}
+    )
     """The recording up to now, with captures in a folder, while the run stands still; None where it
     is only known at the end."""
 
