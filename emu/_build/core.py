@@ -48,6 +48,7 @@ _INTERFACES = tuple(
         "api/fabric_api.h",
         "api/primitives.h",
         "driver/af_packet_driver.h",
+        "driver/exact_driver.h",
     )
 )
 _CONSTANTS = tuple(

@@ -26,7 +26,14 @@ static void end_receive(struct port *port, struct frame *frame, picoseconds now)
         frame_free(port->pool, frame);
 }
 
-static const struct port_handler end_handler = {.receive = end_receive};
+static void end_departed(struct port *port, const struct frame *frame, picoseconds start)
+{
+    struct fabric *fabric = port->owner;
+    if (fabric->departed)
+        fabric->departed(fabric->driver, port, frame, start);
+}
+
+static const struct port_handler end_handler = {.receive = end_receive, .departed = end_departed};
 
 static struct cable_end *end_of(struct port *port)
 {
@@ -44,6 +51,17 @@ bool fabric_add_socket(struct fabric *fabric, uint32_t index, const struct port_
     end->port.outside = true;
     fabric->ports[index] = &end->port;
     fabric->ends[fabric->end_count++] = end;
+    return true;
+}
+
+bool fabric_add_stand_in(struct fabric *fabric, uint32_t index, const struct port_config *config,
+                         bool cut_through)
+{
+    if (!fabric_add_socket(fabric, index, config))
+        return false;
+    struct cable_end *end = fabric->ends[fabric->end_count - 1];
+    end->port.stands_in = true;
+    end->cut_through = cut_through;
     return true;
 }
 
@@ -147,6 +165,8 @@ static bool is_nic(const struct fabric *fabric, const struct port *port)
 static enum delivery delivery_to(const struct fabric *fabric, const struct port *from,
                                  const struct port *to)
 {
+    if (to->stands_in)
+        return container_of(to, struct cable_end, port)->cut_through ? DELIVER_HEAD : DELIVER_TAIL;
     if (to->outside && is_nic(fabric, from))
         return DELIVER_START;
     if (port_of_switch(to) && ((const struct fabric_switch *)to->owner)->config.cut_through)
@@ -160,6 +180,8 @@ void fabric_connect(struct fabric *fabric, uint32_t index_a, uint32_t index_b, u
     struct port *a = fabric->ports[index_a], *b = fabric->ports[index_b];
     port_connect(a, b, rate_bps, delay_ps, delivery_to(fabric, a, b));
     port_connect(b, a, rate_bps, delay_ps, delivery_to(fabric, b, a));
+    a->line.leaves = b->stands_in;
+    b->line.leaves = a->stands_in;
 }
 
 /* ---- the fabric -------------------------------------------------------------------- */

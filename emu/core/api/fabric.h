@@ -17,6 +17,7 @@
 struct cable_end {
     struct port port;
     uint64_t backlog_discard; /* frames from outside that were dropped: too many waited */
+    bool cut_through;         /* a port that stands in: for one of a cut-through switch */
 };
 
 /* A part of the fabric, and what is recorded there. */
@@ -48,6 +49,9 @@ struct fabric {
     /* Sends a frame that has reached a cable end, and takes ownership of it. NULL: frames are
      * dropped. */
     void (*emit)(void *driver, struct port *end, struct frame *frame, picoseconds now);
+    /* A frame has begun its way to a port that stands in for one of another process. NULL: it gets
+     * lost there. */
+    void (*departed)(void *driver, struct port *end, const struct frame *frame, picoseconds start);
     void *driver;
 };
 

@@ -48,6 +48,12 @@ struct fabric_switch *fabric_add_switch(struct fabric *fabric, uint32_t part, ui
 /* Adds the end of a cable to another process, in part 0. A driver sends and receives its frames. */
 bool fabric_add_socket(struct fabric *fabric, uint32_t index, const struct port_config *config);
 
+/* Adds the end of a cable to another process that keeps the same emulated time (exact_driver.h). It
+ * stands in for that process's port `index`; `cut_through`: whether it is one of a cut-through
+ * switch. Faults of the line out of that port are to be added here. */
+bool fabric_add_stand_in(struct fabric *fabric, uint32_t index, const struct port_config *config,
+                         bool cut_through);
+
 /* Adds a NIC with one port to a part. The fabric frees it. */
 struct nic *fabric_add_nic(struct fabric *fabric, uint32_t part, uint32_t index,
                            const struct nic_config *config);

@@ -28,7 +28,8 @@ static struct wred *curves_of(const struct fault *fault)
     struct switch_port *out = switch_port_of(fault->port);
     struct queue_wred *own = discipline_state(out, QUEUE_WRED);
     assert(own || out->external_wred); /* specs with the kernel's RED are refused */
-    return own ? own->curve : out->external_wred;
+    bool is_external = !own || (switch_of(fault->port)->mark && out->external_wred);
+    return is_external ? out->external_wred : own->curve;
 }
 
 static uint64_t sent(const struct fault *fault)

@@ -92,6 +92,8 @@ static inline void line_send(struct port *port, struct frame *frame, uint32_t wi
     frame->due_at =
         line->delivery == DELIVER_TAIL ? frame->tail_at : early_delivery(line, frame, wire, start);
     port->gauges->tx_wire += wire;
+    if (line->leaves)
+        line->far->handler->departed(line->far, frame, start);
     if (port_is_cut(port))
         leave_part(port, frame);
     else
@@ -135,7 +137,7 @@ picoseconds port_lookahead(const struct port *port)
  * counters and no classes: there the port that the frame was on its way to counts. */
 static struct port *counting_port(struct port *port, struct frame *frame)
 {
-    if (!port->outside)
+    if (!port->outside || port->stands_in)
         return port;
     while (port->outside)
         port = port->line.far;
@@ -297,6 +299,37 @@ void port_start(struct port *port, picoseconds now)
     port_kick(port, now);
 }
 
+/* When the first bit of a frame that is on the line left. */
+static picoseconds departure(const struct line *line, const struct frame *frame)
+{
+    return frame->tail_at - line->delay - line_time(line, wire_bytes(frame->kind, frame->length));
+}
+
+void port_on_the_way(struct port *port, struct frame *frame)
+{
+    if (departure(&port->line, frame) < port->line.free_at)
+        frame_free(port->pool, frame);
+    else
+        put_in_flight(&port->line, frame);
+}
+
+/* The same for a port that stands in for another: that port counts the frames. Frames that left
+ * earlier and have not come in yet are lost too; the line's `free_at` remembers that. Those that
+ * left later, when the link is back, may be there already. */
+static void lose_frames_of_other(struct port *port, picoseconds now)
+{
+    struct line *line = &port->line;
+    line->free_at = now;
+    for (; line->in_flight_count && departure(line, line->in_flight.first) < now;
+         line->in_flight_count--)
+        frame_free(port->pool, list_pop(&line->in_flight));
+    if (line->in_flight_count)
+        timer_set_arrival(port->clock, &line->arrival, line->in_flight.first->due_at,
+                          line->far_index);
+    else
+        timer_cancel(&line->arrival);
+}
+
 static void lose_frames(struct port *port)
 {
     struct line *line = &port->line;
@@ -310,8 +343,12 @@ void port_link_down(struct port *port, picoseconds now)
     if (port->cuts++)
         return;
     port->up = false;
-    port->counters.link_downed++;
-    lose_frames(port);
+    if (port->stands_in) {
+        lose_frames_of_other(port, now);
+    } else {
+        port->counters.link_downed++;
+        lose_frames(port);
+    }
     port_flow_control(port)->reset(port, now);
     if (port->handler->link_down)
         port->handler->link_down(port, now);

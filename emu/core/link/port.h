@@ -40,6 +40,9 @@ struct port_handler {
     void (*sent)(struct port *port, const struct charge *charge, picoseconds now);
     /* The link is down. The owner drops the frames that wait for it. May be NULL. */
     void (*link_down)(struct port *port, picoseconds now);
+    /* A frame begins its way to this port, whose node is in another process (`stands_in`), with
+     * all times of its way known. The line keeps the frame. NULL for other ports. */
+    void (*departed)(struct port *port, const struct frame *frame, picoseconds start);
 };
 
 /* When the far end receives a frame. */
@@ -56,6 +59,7 @@ struct line {
     bool paced; /* frames are injected at the line rate: one that finds the line busy was delayed
                    outside */
     uint8_t header_bytes;  /* of a frame, in the framing of the port */
+    bool leaves;           /* the far end stands in for a port of another process */
     picoseconds byte_time; /* 0: not a whole number of picoseconds */
     picoseconds delay;
     picoseconds free_at; /* when the last bit of the last frame leaves */
@@ -127,6 +131,8 @@ struct port {
     uint8_t vls;           /* InfiniBand: data VLs in use, 0 .. vls-1 */
     bool arbitrates_lanes; /* VL arbitration chooses the next lane: several data VLs are in use */
     bool outside;          /* its node is in another process: every arriving frame is passed on */
+    bool stands_in;        /* for a port of a process that keeps the same emulated time: it counts
+                              what that port would count of what happens on its line */
 
     ON_A_LINE bool up;
     bool busy;             /* a frame is being sent */
@@ -203,6 +209,10 @@ void port_link_down(struct port *port, picoseconds now);
 /* Counts and frees a frame that was lost with the link: it was on the cable, or about to be. */
 void port_lose(struct port *port, struct frame *frame);
 void port_link_up(struct port *port, picoseconds now);
+
+/* A frame is on its way from a port of another process, for which `port` stands in. The frame's
+ * times say when it arrives. Takes ownership of the frame. */
+void port_on_the_way(struct port *port, struct frame *frame);
 
 /* Sends the next frame if the line is idle and there is one. Cheap when the line is busy. */
 void port_kick(struct port *port, picoseconds now);

@@ -327,3 +327,13 @@ void timer_cancel(struct timer *timer)
 {
     timer->at = NEVER;
 }
+
+picoseconds clock_next_deadline_besides(struct clock *clock, struct timer *timer)
+{
+    picoseconds at = timer->at, next;
+    timer_cancel(timer);
+    next = clock_next_deadline(clock);
+    if (at != NEVER)
+        set(clock, timer, at, timer->order);
+    return next;
+}

@@ -99,6 +99,9 @@ static inline bool timer_is_set(const struct timer *timer)
 /* When the next timer is due; NEVER when none is set. */
 picoseconds clock_next_deadline(struct clock *clock);
 
+/* The same for all timers but this one. */
+picoseconds clock_next_deadline_besides(struct clock *clock, struct timer *timer);
+
 /* Fires all timers that are due up to and including `until`, and sets the time to `until`.
  * Returns how many timers fired. */
 uint64_t clock_run_until(struct clock *clock, picoseconds until);

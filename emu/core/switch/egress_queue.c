@@ -41,10 +41,11 @@ static void depth_changed(struct switch_port *out, uint8_t queue, int64_t bytes)
         post_depth(out, queue);
 }
 
-/* Only the external datapath has an external marker. */
+/* Only the external datapath has an external marker. Where time waits for that datapath, the marker
+ * decides when a frame joins its queue. */
 void egress_queue_coming(struct fabric_switch *sw, const struct frame *frame, int64_t bytes)
 {
-    if (sw->datapath == DATAPATH_OWN)
+    if (sw->datapath == DATAPATH_OWN || sw->await)
         return;
     struct switch_port *out = switch_port(sw, frame->out_port);
     uint8_t queue = out->queue_of[frame->tc];

@@ -2,6 +2,7 @@
 
 #include "switch/egress.h"
 #include "switch/egress_queue.h"
+#include "switch/ingress.h"
 
 /* A cut-through switch may start to send a frame before its tail has arrived, but not so early that
  * a faster egress port would run out of bytes. */
@@ -30,12 +31,23 @@ void pipeline_enter(struct switch_port *in, struct frame *frame, picoseconds due
     egress_queue_coming(switch_of(&in->port), frame, frame->length);
 }
 
+/* Waits until the external datapath has given the frame back. False: it has not. */
+SELDOM static bool is_back(struct fabric_switch *sw, const struct frame *frame)
+{
+    sw->await(sw->external_datapath, sw, frame);
+    return frame->out_port;
+}
+
 void pipeline_due(struct timer *timer, picoseconds now)
 {
     struct switch_port *in = container_of(timer, struct switch_port, pipeline_due);
     struct frame *frame = list_pop(&in->pipeline);
     if (in->pipeline.first)
         timer_set(in->port.clock, timer, in->pipeline.first->due_at);
+    if (!frame->out_port && !is_back(switch_of(&in->port), frame)) {
+        ingress_forget(switch_of(&in->port), frame, now);
+        return;
+    }
     egress_queue_coming(switch_of(&in->port), frame, -(int64_t)frame->length);
     egress_push(switch_of(&in->port), frame, now);
 }

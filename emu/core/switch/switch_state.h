@@ -90,6 +90,14 @@ struct fabric_switch {
     /* Reports a loss: a packet handed over at `since` has not come back, or too many are in transit
      * now. */
     void (*lost_in_datapath)(void *datapath, picoseconds since);
+    /* Returns when the datapath has given the packet back; emulated time stands still meanwhile. If
+     * it gives nothing back, the packet has no egress port. NULL: time does not wait (transit.h).
+     */
+    void (*await)(void *datapath, struct fabric_switch *sw, const struct frame *frame);
+    bool awaits_each; /* the latency of a packet depends on its egress port */
+    /* Lets the external marker decide about a frame that is about to join a queue, and returns
+     * whether it has marked it. NULL: it marks what passes the datapath, or there is none. */
+    bool (*mark)(void *datapath, const struct switch_port *out, uint8_t queue, struct frame *frame);
     void *external_datapath;
     struct frame *transit[TRANSIT_SLOTS];
     uint32_t transit_next, transit_oldest; /* sequence numbers */

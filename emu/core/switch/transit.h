@@ -8,6 +8,11 @@
  * packet that never comes back, or has another length, is noticed. The machine has lost such a
  * packet; it is no drop of a port in the fabric.
  *
+ * If time waits for the datapath (`await`), a packet joins the pipeline of the switch at once,
+ * before its egress port is known. Only at the end of its latency must it be back, so that many
+ * packets can be in the datapath together. Where the latency depends on the egress port, because a
+ * cut-through switch has ports of several rates, time stands still when the packet is handed over.
+ *
  * The hint is the egress port of packets whose next hop is still chosen here, by fields that the
  * external datapath cannot see (load_balance.h). With hint 0 the external datapath chooses. */
 #ifndef EMU_SWITCH_TRANSIT_H
@@ -30,5 +35,10 @@ struct transit_time {
 /* `length` bytes came back from the external datapath at port `number`. */
 struct transit_time transit_returned(struct fabric_switch *sw, uint32_t number,
                                      const uint8_t *bytes, uint32_t length, picoseconds now);
+
+/* The same if time waits for the datapath. Returns the packet; NULL: none is in transit that could
+ * be this one. */
+const struct frame *transit_resolved(struct fabric_switch *sw, uint32_t number,
+                                     const uint8_t *bytes, uint32_t length);
 
 #endif

@@ -1,0 +1,96 @@
+/* The exact clock: a fabric in two processes of a lab, switches in one and NICs in the other, whose
+ * emulated time waits for the frames between them. Plain prototypes, read by the Python binding.
+ *
+ * Frames travel on network interfaces as on the real clock (af_packet_driver.h), for as long as
+ * that takes. Their emulated times travel beside them (exchange.h), so that everything happens at
+ * the same emulated time as on the virtual clock. A frame that the machine loses, changes or
+ * overtakes ends the run.
+ *
+ * Sockets are made and bound by the caller, as for the real clock. */
+#ifndef EMU_DRIVER_EXACT_DRIVER_H
+#define EMU_DRIVER_EXACT_DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fabric;
+struct fabric_switch;
+struct exact_driver;
+struct workload;
+
+enum exact_side { EXACT_SWITCHES, EXACT_NICS };
+
+/* The size of the memory that both processes share, cleared, for so many cables between them. */
+size_t exact_memory_bytes(uint32_t cables);
+
+/* `memory_fd`: that memory. The run ends with the step of `step_ps` in which the workload ends, or
+ * at `limit_ps`. NULL: no memory. */
+struct exact_driver *exact_new(struct fabric *fabric, enum exact_side side, int memory_fd,
+                               uint32_t cables, int64_t step_ps, int64_t limit_ps, int wake_fd);
+void exact_free(struct exact_driver *driver);
+
+/* Adds a socket that receives by a ring of so many frames; returns its channel, or -1. */
+int exact_add_channel(struct exact_driver *driver, int fd, uint32_t ring_frames);
+/* The cable end `index` is network interface `ifindex` on that channel. `cable`: its number in both
+ * processes, from 0. `room`: how many of the frames that this process sends may be on the way at a
+ * time. */
+bool exact_attach_end(struct exact_driver *driver, int channel, int ifindex, uint32_t index,
+                      uint32_t cable, uint32_t room);
+/* Packets of the switch's port `number` reach the external datapath by network interface
+ * `ifindex`. All cables must be connected. */
+bool exact_attach_datapath(struct exact_driver *driver, int channel, int ifindex,
+                           struct fabric_switch *sw, uint32_t number);
+/* The eBPF program marks what joins the queues of these ports: `indices` of ports with
+ * `ifindices`, the numbers by which the program knows them. `depths` has 8 queue depths for each
+ * port index; `curves` has a struct wred_curves (wred.h). */
+void exact_set_marker(struct exact_driver *driver, int program_fd, uint32_t *depths, void *curves,
+                      const uint32_t *indices, const uint32_t *ifindices, uint32_t ports);
+/* The workload whose end ends the run; in the process of the NICs. */
+void exact_set_workload(struct exact_driver *driver, struct workload *workload);
+
+/* How exact_run ends. */
+enum exact_outcome {
+    EXACT_WOKEN,    /* wake_fd is readable */
+    EXACT_FINISHED, /* the run is over, in both processes */
+    EXACT_PAUSED,   /* `until_ns` has passed, or captures want to be removed */
+    EXACT_FAILED,   /* exact_failed says why */
+};
+
+/* Runs until one of these, with `until_ns` on CLOCK_MONOTONIC; then call it again. */
+enum exact_outcome exact_run(struct exact_driver *driver, int64_t until_ns);
+
+enum exact_failure_kind {
+    EXACT_FRAME_LOST,       /* a frame did not come in */
+    EXACT_FRAME_CHANGED,    /* another frame came in its place */
+    EXACT_FRAME_REFUSED,    /* the kernel did not send it */
+    EXACT_LOST_IN_DATAPATH, /* the external datapath did not give a packet back */
+    EXACT_POOL_EXHAUSTED,   /* there was no memory for a frame that came in */
+    EXACT_NO_MARKER,        /* the kernel did not run the marker */
+    EXACT_OTHER_SILENT,     /* the other process has made no progress for a long time */
+};
+
+struct exact_failure {
+    enum exact_failure_kind kind;
+    uint32_t index;  /* of a frame on a cable: the port that it was sent by; in the datapath: the
+                        port of the switch that it came in by */
+    uint64_t number; /* of the frame, from 1, among those of this direction of the cable */
+    int64_t at_ps;   /* when it was sent, or came into the switch */
+    uint32_t length;
+    int error; /* errno of the kernel's refusal, or 0 */
+};
+
+/* Why the run failed. */
+struct exact_failure exact_failed(const struct exact_driver *driver);
+
+struct exact_counts {
+    uint64_t windows;
+    uint64_t sent;     /* frames to the other process */
+    uint64_t datapath; /* packets through the external datapath */
+    uint64_t marked;   /* frames that the external marker decided about */
+    uint64_t foreign;  /* frames that came from outside the emulation: from programs, the kernel */
+};
+
+struct exact_counts exact_counted(const struct exact_driver *driver);
+
+#endif

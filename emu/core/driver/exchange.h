@@ -1,0 +1,128 @@
+/* What the two processes of a lab on the exact clock tell each other, in shared memory: up to which
+ * emulated time each may go on, and the emulated times of the frames on the cables between them.
+ *
+ *     switches                                     NICs
+ *     window 7: runs its events                    window 7: runs its events
+ *     publishes its state ──────▶ memory ◀──────── publishes its state
+ *     waits for the other's       (futex)          waits for the other's
+ *     window 8 ...                                 window 8 ...
+ *
+ * Time is cut into windows (conservative synchronisation: Chandy and Misra 1979, Bryant 1977;
+ * YAWNS, Nicol 1993). After a window, each process publishes when its next event is due. A frame
+ * that it sends then arrives at the other process no earlier than that time and the lookahead: the
+ * least time from the decision to send a frame to its arrival. So both know how far the next window
+ * may reach, whatever the other does in it, and times without events are jumped.
+ *
+ * The frames themselves travel on network interfaces. For each frame, its times are in a ring of
+ * the cable's direction, in the order in which frames enter the interface. */
+#ifndef EMU_DRIVER_EXCHANGE_H
+#define EMU_DRIVER_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/cache_line.h"
+#include "sim/clock.h"
+
+enum { STAMPS = 256 };
+
+/* A frame on its way from one process to the other. */
+struct stamp {
+    picoseconds start;   /* its first bit leaves */
+    picoseconds tail_at; /* its last bit arrives */
+    picoseconds due_at;  /* the far end handles it */
+    uint64_t id;
+    uint64_t digest; /* of its bytes */
+    uint32_t length;
+    uint8_t kind, tc;
+    bool corrupt;
+};
+
+/* One direction of a cable. The sender writes `head`, the receiver `tail`. */
+struct stamp_ring {
+    ON_A_LINE uint32_t head;
+    ON_A_LINE uint32_t tail;
+    ON_A_LINE struct stamp at[STAMPS];
+};
+
+/* The state of a process at the end of a window. */
+struct window {
+    picoseconds next; /* its next event is due; NEVER: it has none */
+    picoseconds
+        arrives;      /* the first of the frames that it sent in the window; NEVER: it sent none */
+    picoseconds stop; /* the run ends then; NEVER: not known yet */
+    picoseconds checked; /* of the NICs: the last end of a step, when the workload had not ended */
+    uint64_t sent;       /* frames so far */
+    bool done;           /* it has reached the end */
+};
+
+struct exchange_side {
+    ON_A_LINE uint32_t turn;           /* how many windows it has published; a futex */
+    bool sleeps;                       /* it waits for the other's turn */
+    ON_A_LINE uint32_t progress;       /* changes when it has received frames; a futex */
+    bool wants_room;                   /* it cannot send before the other receives frames */
+    ON_A_LINE struct window window[2]; /* by turn */
+    picoseconds lookahead;             /* of the frames that it sends */
+};
+
+struct exchange_memory {
+    struct exchange_side side[2];
+    struct stamp_ring ring[]; /* for each cable: from the switches, from the NICs */
+};
+
+struct exchange {
+    struct exchange_memory *memory;
+    size_t size;
+    struct exchange_side *own, *other;
+    unsigned side; /* of this process: 0 or 1 */
+};
+
+size_t exchange_bytes(uint32_t cables);
+/* Maps the memory. False when that fails. */
+bool exchange_open(struct exchange *exchange, int fd, uint32_t cables, unsigned side);
+void exchange_close(struct exchange *exchange);
+
+/* The rings of a cable for the frames that this process sends, and for those that it receives. */
+struct stamp_ring *exchange_sends(const struct exchange *exchange, uint32_t cable);
+struct stamp_ring *exchange_receives(const struct exchange *exchange, uint32_t cable);
+
+/* Publishes the state at the end of a window, and wakes the other process if it waits for it. */
+void exchange_publish(struct exchange *exchange, const struct window *window);
+/* Waits until the other process has published as many windows as this one. False after `wait_ns`,
+ * or when it wants this process to receive frames. */
+bool exchange_wait(struct exchange *exchange, int64_t wait_ns);
+/* The state of this process, and of the other, at the end of the latest window of this process. */
+struct window exchange_own(const struct exchange *exchange);
+struct window exchange_other(const struct exchange *exchange);
+
+/* Frames have been received: wakes the other process if it waits for room. */
+void exchange_received(struct exchange *exchange);
+/* Waits, not long, until the other process has received some frames. */
+void exchange_wait_for_room(struct exchange *exchange);
+
+static inline uint32_t ring_count(const struct stamp_ring *ring)
+{
+    return __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) -
+           __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+}
+
+/* The ring must have room. */
+static inline void ring_put(struct stamp_ring *ring, const struct stamp *stamp)
+{
+    ring->at[ring->head % STAMPS] = *stamp;
+    __atomic_store_n(&ring->head, ring->head + 1, __ATOMIC_RELEASE);
+}
+
+/* The stamp at this place, from 0, of those in the ring. */
+static inline const struct stamp *ring_at(const struct stamp_ring *ring, uint32_t place)
+{
+    return &ring->at[(ring->tail + place) % STAMPS];
+}
+
+static inline void ring_pop(struct stamp_ring *ring)
+{
+    __atomic_store_n(&ring->tail, ring->tail + 1, __ATOMIC_RELEASE);
+}
+
+#endif
