@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-ClockName = Literal["virtual", "real"]
+ClockName = Literal["virtual", "exact", "real"]
 
 
 @dataclass(frozen=True)
@@ -38,4 +38,11 @@ REAL = Clock(
     elides_payload=False,
     needs=("namespaces", "veth", "mininet", "emu._core"),
 )
-CLOCKS: dict[str, Clock] = {clock.name: clock for clock in (VIRTUAL, REAL)}
+EXACT = Clock(
+    "exact",
+    how="a lab of namespaces, whose time waits for its frames",
+    is_exact=True,
+    elides_payload=False,
+    needs=REAL.needs,
+)
+CLOCKS: dict[str, Clock] = {clock.name: clock for clock in (VIRTUAL, EXACT, REAL)}

@@ -51,7 +51,7 @@ from typing import TYPE_CHECKING
 import pytest
 from _pytest._code.code import ExceptionChainRepr, ExceptionRepr, ReprEntryNative
 
-from emu.clocks import CLOCKS, VIRTUAL, ClockName
+from emu.clocks import CLOCKS, REAL, VIRTUAL, ClockName
 
 if TYPE_CHECKING:  # loading the emulator takes a while, and most test sessions need none
     from emu.rdma import Lab
@@ -128,7 +128,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _asked_for(config: pytest.Config) -> Sequence[str]:
     asked: str = config.getoption("--emu-clock")
-    return list(CLOCKS) if asked == "both" else (asked,)
+    return (VIRTUAL.name, REAL.name) if asked == "both" else (asked,)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

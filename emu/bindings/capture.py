@@ -25,8 +25,10 @@ def captured_ports(spec: Spec, topology: Topology) -> Sequence[Port]:
 class CaptureFile:
     """The raw records of one process, in a file until the end of the run."""
 
-    def __init__(self, fabric: Fabric, path: Path) -> None:
+    def __init__(self, fabric: Fabric, path: Path, ports: Sequence[Port] | None = None) -> None:
+        """`ports`: the captured ones; None: all that the spec names."""
         self._fabric = fabric
+        self._ports = captured_ports(fabric.spec, fabric.topology) if ports is None else ports
         self._path = path
         self._file = path.open("wb")
 
@@ -62,7 +64,7 @@ class CaptureFile:
         self.drain()
         self._file.flush()
         topology, index = self._fabric.topology, self._fabric.index
-        ports = captured_ports(self._fabric.spec, topology)
+        ports = self._ports
         if not ports:
             return {}
         names = {index[port]: topology.port_name[port] for port in ports}

@@ -92,11 +92,12 @@ class Fabric:
         marks: bool = True,
         schedules_reroutes: bool = True,
         partition: Partition = WHOLE,
+        exact: bool = False,
     ) -> None:
         """InfiniBand needs `subnet`. Without `marks`, the kernel marks where it can. With
         `schedules_reroutes`, the fabric schedules in advance the route changes that the spec's
         faults cause. Without it, `reroute` changes routes; a lab needs this, as its faults come and
-        go."""
+        go. With `exact`, the processes of a lab keep the same emulated time."""
         self.spec = spec
         self.topology = topology
         self.members = members
@@ -104,6 +105,7 @@ class Fabric:
         self._marks = marks
         self._partition = partition
         self._schedules_reroutes = schedules_reroutes
+        self._exact = exact
         self.switches: dict[str, Any] = {}
         self.faults: list[AddedFault] = []
         self._lid_routes: list[LidRoutes] = []
@@ -200,7 +202,8 @@ class Fabric:
             self.inside.connect()
         has_lines = self.members is not NodeSubset.HOSTS
         has_nics = self.members is not NodeSubset.SWITCHES
-        self._places = Places(frozenset(here), has_lines, has_nics)
+        receivers = frozenset(self._own_ports()) if self._exact else None
+        self._places = Places(frozenset(here), has_lines, has_nics, receivers)
         self.faults = self._add_faults(self.spec)
 
     def set_fault(self, fault: Fault) -> None:
@@ -277,13 +280,24 @@ class Fabric:
         """Ends the capture of the port with this index. Frames captured so far remain."""
         lib.fabric_capture_end(self.core, index)
 
-    def sample(self, flow_bytes: Any = ffi.NULL, hosts: Sequence[str] = ()) -> None:
+    def sample(
+        self,
+        flow_bytes: Any = ffi.NULL,
+        hosts: Sequence[str] = (),
+        *,
+        flows_elsewhere: int = 0,
+    ) -> None:
         """Samples own ports from the start of the run, and a counter at `flow_bytes` for each of
-        these hosts, which is changed there."""
+        these hosts, which is changed there.
+
+        On the exact clock both processes sample at the same times, and as often as one process
+        with all ports and flows would; `flows_elsewhere` are those of the other process.
+        """
         flows = len(hosts)
         parts = [self.part_of(host) for host in hosts]
         ports = [self.index[port] for port in self._own_ports()]
-        columns = 1 + len(ports) * lib.GAUGES + flows
+        width = len(self.index) if self._exact else len(ports)
+        columns = 1 + width * lib.GAUGES + flows + flows_elsewhere
         interval_ps, rows = SAMPLE_INTERVAL_PS, max(256, min(4096, SAMPLE_CELLS // columns))
         if self.spec.sample_interval_ps is not None:
             interval_ps, rows = self.spec.sample_interval_ps, max(256, WANTED_CELLS // columns)
@@ -303,7 +317,7 @@ class Fabric:
         lib.fabric_start(self.core)
 
     def refuse_short_memory(self) -> None:
-        """Raises FabricError if memory was short for what the parts of the fabric send each other."""
+        """Raises FabricError if memory was short for what parts of the fabric send each other."""
         _have_memory(not lib.fabric_out_of_memory(self.core))
 
     # ---- inspection --------------------------------------------------------
@@ -358,6 +372,7 @@ class Fabric:
         taken, so that its results do not depend on who looks at it."""
         return Observation(
             ports=self.counter_table(self._own_ports()),
+            stand_ins=self.counter_table(self._stand_ins()),
             scale_up=self._counters_at(self.inside.ports) if self.inside else {},
             samples=self._samples(and_now=is_over),
             frames_exhausted=lib.fabric_frames_exhausted(self.core),
@@ -369,6 +384,8 @@ class Fabric:
 
     def _swept_before(self) -> Iterator[SweepRecord]:
         """Sweeps that were scheduled before the run and have happened by now."""
+        if self.members is NodeSubset.HOSTS:
+            return  # the process of the switches reports them
         for later in self._subnet.later if self._subnet else ():
             in_force_ns = (later.at_ps + slowest_convergence_ps(self.spec)) // 1000
             if in_force_ns <= self.now_ns:
@@ -495,6 +512,15 @@ class Fabric:
             or (port.node in hosts) == (self.members is NodeSubset.HOSTS)
         ]
 
+    def _stand_ins(self) -> list[Port]:
+        """The ports of the other process for which cable ends stand in, on the exact clock."""
+        if not self._exact:
+            return []
+        own = self._own_ports()
+        return sorted(
+            {self.topology.peer[port] for port in own} - {*own}, key=self.index.__getitem__
+        )
+
     def _ports_here(self) -> set[Port]:
         """Own ports, and the cable ends in place of their peers in other processes."""
         own = set(self._own_ports())
@@ -508,7 +534,15 @@ class Fabric:
         for host in self.topology.hosts:
             for port in self.topology.ports[host.name]:
                 outside = self.topology.peer[port] if self.members is NodeSubset.HOSTS else port
-                _have_memory(lib.fabric_add_socket(self.core, self.index[outside], config))
+                _have_memory(self._add_cable_end(outside, config))
+
+    def _add_cable_end(self, port: Port, config: Any) -> bool:
+        index = self.index[port]
+        if not self._exact:
+            return bool(lib.fabric_add_socket(self.core, index, config))
+        is_switch = port.node in self.topology.switch
+        cuts = is_switch and self.spec.cuts_through(port.node)
+        return bool(lib.fabric_add_stand_in(self.core, index, config, cuts))
 
     def _add_switch(self, switch: Switch) -> None:
         spec, topology = self.spec, self.topology

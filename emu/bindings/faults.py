@@ -17,7 +17,7 @@ from emu.bindings.registry import with_parameters
 from emu.errors import FabricError
 from emu.measure.recording import FaultRecord
 from emu.spec.fault import Fault, fault_names
-from emu.spec.fault.kind import LostLinks, OnHost
+from emu.spec.fault.kind import LostLinks, OnHost, OnLine
 from emu.spec.parameters import Parameters
 from emu.spec.scenario import Spec
 from topologies.graph import Port, Topology
@@ -82,12 +82,17 @@ class Places:
     has_lines: bool
     """Whether this process emulates cables and switches."""
     has_nics: bool
+    receivers: frozenset[Port] | None = None
+    """On the exact clock the ports of this process: a fault of a line is where the line ends. None:
+    such faults are where lines are emulated."""
 
     def of(self, fault: Fault, spec: Spec, topology: Topology) -> list[Port]:
         """The ports at which this process has the fault."""
         ports = fault.what.ports(spec, topology)
         if isinstance(fault.what, LostLinks):
             return [port for port in ports if port in self.ports]
+        if isinstance(fault.what, OnLine) and self.receivers is not None:
+            return [port for port in ports if topology.peer[port] in self.receivers]
         is_here = self.has_nics if isinstance(fault.what, OnHost) else self.has_lines
         return list(ports) if is_here else []
 

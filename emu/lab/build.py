@@ -22,6 +22,7 @@ from emu.lab.offload import turn_offloads_off
 from emu.lab.plan import (
     LAB,
     OVS,
+    SHIM,
     AddCable,
     AddHost,
     AddSwitch,
@@ -138,8 +139,11 @@ class BuiltLab:
     def _attach_marker(self, step: AttachMarker) -> None:
         """Attaches the marker. If it cannot be compiled, loaded or attached, the lab has none."""
         try:
-            marker = Marker(marker_program(PRIVATE), step.ports)
-            self._configure_network(marker.attach_steps(LAB))
+            program = marker_program(PRIVATE)
+            with entered(self.pids[SHIM if step.at_join else LAB]):
+                marker = Marker(program, step.ports)
+            if not step.at_join:
+                self._configure_network(marker.attach_steps(LAB))
             self.marker = marker
         except OSError as error:
             self.no_marker = f"eBPF cannot be loaded here ({error.strerror or error})"

@@ -16,11 +16,11 @@ from emu.daemon.serve import serve_lab
 from emu.errors import EmuError, ExitCode
 from emu.lab.command import run
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.jobs import Job, OpenShell, RunMininet, RunTraffic, ServeLab
+from emu.lab.ipc.jobs import Job, OpenShell, RunExact, RunMininet, RunTraffic, ServeLab
 from emu.lab.ipc.messages import Failure, Started
 from emu.lab.mininet_command import run_mininet
 from emu.lab.namespace import PRIVATE
-from emu.lab.session import JobResult, run_session
+from emu.lab.session import JobResult, run_exact, run_session
 from emu.lab.shell import run_shell
 from emu.lab.supervisor import Supervisor
 from emu.resources import exhausted_resource
@@ -76,6 +76,7 @@ if __name__ == "__main__":
     main(
         {
             RunTraffic: run_session,
+            RunExact: run_exact,
             OpenShell: run_shell,
             ServeLab: serve_lab,
             RunMininet: run_mininet,

@@ -19,6 +19,7 @@ from emu.lab.plan import AttachMarker, PlaceRed, Step, plan_network, plan_nodes
 from emu.lab.routes import RouteTable, route_tables
 from emu.measure.recording import MarkedBy
 from emu.spec.scenario import Spec
+from emu.subnet import Subnet
 from topologies.graph import Topology
 
 _FILES_OF_A_LAB, _FILES_OF_A_PORT = 128, 2
@@ -44,6 +45,11 @@ class LabRequest:
     ip: bool = True
     """Whether InfiniBand's hosts get an ib0 if the machine allows it; with a workload, only if it
     has TCP flows."""
+
+    exact: bool = False
+    """Whether emulated time waits for frames."""
+    subnet: Subnet | None = None
+    """With `exact`, on InfiniBand: the subnet manager's decisions for the whole run."""
 
     @staticmethod
     def interactive_lab(spec: Spec, out: str, slowdown: float, *, ip: bool = True) -> LabRequest:
@@ -132,6 +138,8 @@ def plan_lab(request: LabRequest, machine: Machine) -> LabPlan:
 
 
 def _routing(request: LabRequest) -> Literal["subnet manager", "lab"] | None:
+    if request.exact:
+        return None
     if request.spec.fabric_kind.has_subnet_manager:
         return "subnet manager"
     return "lab" if request.interactive else None
@@ -181,5 +189,5 @@ def _plan_marker(
     red = marking.plan_red(spec, topology, request.slowdown)
     if red is not None:
         return "red", red, (_RED_NOTE,)
-    ebpf = marking.plan_marker(spec, topology) if plane == "ovs" else None
+    ebpf = marking.plan_marker(spec, topology, at_join=request.exact) if plane == "ovs" else None
     return ("ebpf", ebpf, ()) if ebpf is not None else ("shim", None, ())

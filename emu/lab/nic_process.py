@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from emu.lab.ipc.channel import Channel
@@ -48,10 +48,12 @@ class NicProcess:
         self.flows.close()
 
 
-def set_up_nics(channel: Channel, setup: SetUpNics, lab: str) -> NicProcess:
-    """Sets up the NICs of this lab in a new process."""
+def set_up_nics(
+    channel: Channel, setup: SetUpNics, lab: str, files: Sequence[int] = ()
+) -> NicProcess:
+    """Sets up the NICs of this lab in a new process. `files`: open files of the set-up."""
     pid = channel.expect(Ready).pid
-    channel.send(setup)
+    channel.send(setup, files)
     ready = wait_for(channel, NicsReady)
     hosts, flows, queries = channel.take_files()
     return NicProcess(

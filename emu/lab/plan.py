@@ -128,6 +128,9 @@ class AttachMarker:
     """Attaches the eBPF marker to the bridges' ports."""
 
     ports: tuple[MarkedPort, ...]
+    at_join: bool = False
+    """Whether the shim runs it instead, on each frame that joins a queue; it is then loaded for the
+    shim's interfaces and not attached."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ packets.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import select
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -54,6 +55,24 @@ def wait_for(
             raise FabricError(f"a process of the lab sent {message} instead of {kind.__name__}")
         if on_progress is not None:
             on_progress(message)
+
+
+def wait_for_all(channels: Sequence[Channel], kind: type[M], on_progress: OnProgress) -> list[M]:
+    """The next message of this kind of each process. As soon as one of them fails, its error is
+    raised, whatever the others do."""
+    answers: dict[Channel, M] = {}
+    while len(answers) < len(channels):
+        waiting = [channel for channel in channels if channel not in answers]
+        readable, _, _ = select.select(waiting, [], [])
+        for channel in readable:
+            message = channel.receive()
+            if isinstance(message, kind):
+                answers[channel] = message
+            elif isinstance(message, Progress):
+                on_progress(message)
+            else:
+                raise FabricError(f"a process of the lab sent {message} instead of {kind.__name__}")
+    return [answers[channel] for channel in channels]
 
 
 def carry_out(rnic: Channel, tcp: Channel | None, on_progress: OnProgress) -> StreamsDone:

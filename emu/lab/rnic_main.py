@@ -17,6 +17,7 @@ from emu.bindings.fabric import Fabric, NodeSubset
 from emu.bindings.host_nics import HostNics
 from emu.bindings.packet_socket import packet_socket
 from emu.lab import ib0, tun
+from emu.lab.exact_clock import emulate_nics
 from emu.lab.fault_changes import change_faults
 from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.messages import Done, Ready, Start, Stop
@@ -45,9 +46,13 @@ def job(channel: Channel) -> None:
     The channel is closed when they are done.
     """
     channel.send(Ready(os.getpid()))
+    setup = channel.expect(SetUpNics)
+    if setup.exact:
+        emulate_nics(channel, setup)
+        return
     queries, far = channel_pair()
     with closing(queries), far:
-        _work(channel, channel.expect(SetUpNics), queries, far)
+        _work(channel, setup, queries, far)
 
 
 def _work(channel: Channel, setup: SetUpNics, queries: Channel, far: socket.socket) -> None:

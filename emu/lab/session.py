@@ -18,24 +18,26 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from emu.bindings.exact_driver import shared_memory
 from emu.errors import HostError
 from emu.lab import ib0, ovs
 from emu.lab.build import BuiltLab
 from emu.lab.cpu import CpuMeter
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.codec import Message
-from emu.lab.ipc.jobs import RunResult, RunTraffic
+from emu.lab.ipc.jobs import RunExact, RunResult, RunTraffic
 from emu.lab.ipc.messages import Progress, Ready, Start, Stop
-from emu.lab.ipc.setup import SetUpNics, SetUpShim, SetUpTcp, ShimReady, ShimStopped
+from emu.lab.ipc.setup import ExactDone, SetUpNics, SetUpShim, SetUpTcp, ShimReady, ShimStopped
 from emu.lab.lab_plan import LabPlan, LabRequest, plan_lab
 from emu.lab.live_subnet import LiveSubnet
 from emu.lab.netns import entered
 from emu.lab.nic_process import NicProcess, set_up_nics
 from emu.lab.plan import OVS, SHIM
 from emu.lab.probe import require
-from emu.lab.processes import carry_out, set_up_tcp, wait_for
+from emu.lab.processes import carry_out, set_up_tcp, wait_for, wait_for_all
 from emu.lab.rerouting import LiveRouting
 from emu.lab.supervisor import Supervisor
+from emu.measure.cpu import CpuSamples
 from emu.measure.recording import MarkedBy
 from emu.resources import allow_files
 from emu.spec.scenario import Spec, spec_from_json
@@ -132,11 +134,14 @@ def _carry_out(plan: LabPlan, supervisor: Supervisor, programs: Programs) -> Ses
     lab = _build(plan, supervisor, shim)
     marker, marker_notes = _attach_marker(plan, lab)
     subnet, routing = _start_routing(plan, supervisor)
-    _send_shim_setup(plan, lab, shim, marker, subnet or routing)
+    exact = plan.request.exact
+    memory = shared_memory(len(plan.request.spec.topology.build().hosts)) if exact else None
+    _send_shim_setup(plan, lab, shim, marker, subnet or routing, memory)
     nics = None
     if rnic is not None:
         setup = replace(_nic_setup(plan, lab, subnet), idle=plan.nics == "idle")
-        nics = set_up_nics(rnic, setup, plan.request.spec.name)
+        files = [] if memory is None else [memory]
+        nics = set_up_nics(rnic, setup, plan.request.spec.name, files)
     if tcp is not None:
         set_up_tcp(tcp, _tcp_setup(plan, lab))
     return Session(
@@ -194,6 +199,7 @@ def _send_shim_setup(
     shim: Channel,
     marker: MarkedBy,
     manager: LiveSubnet | LiveRouting | None,
+    memory: int | None,
 ) -> None:
     request = plan.request
     setup = SetUpShim(
@@ -203,11 +209,14 @@ def _send_shim_setup(
         plane=plan.plane,
         marker=marker,
         out=request.out,
-        subnet=manager.connect() if isinstance(manager, LiveSubnet) else None,
+        subnet=manager.connect() if isinstance(manager, LiveSubnet) else request.subnet,
         rerouted=manager is not None,
+        exact=request.exact,
     )
     files = [manager.far.fileno()] if manager else []
     shared = [lab.marker.depths, lab.marker.curves] if lab.marker else []
+    if memory is not None:
+        files = [memory, *([lab.marker.program] if lab.marker else [])]
     shim.send(setup, files + shared)
 
 
@@ -218,8 +227,10 @@ def _nic_setup(plan: LabPlan, lab: BuiltLab, subnet: LiveSubnet | None) -> SetUp
         slowdown=request.slowdown,
         interactive=request.interactive,
         hosts=_tasks_of_hosts(plan, lab),
-        subnet=subnet.connect() if subnet else None,
+        subnet=subnet.connect() if subnet else request.subnet,
         ip=plan.ib0,
+        exact=request.exact,
+        out=request.out,
     )
 
 
@@ -286,6 +297,36 @@ def run_session(
         cpu=samples.samples(),
     )
     return result, [*session.shim.take_files(), *session.rnic.take_files()]
+
+
+def run_exact(job: RunExact, supervisor: Supervisor, programs: Programs = Programs()) -> JobResult:
+    """The job of `emu run --clock exact`; as `run_session`."""
+    request = LabRequest(
+        spec_from_json(job.spec), job.out, 1, workload=True, exact=True, subnet=job.subnet
+    )
+    session = open_session(request, supervisor, programs)
+    assert session.rnic is not None
+    start(session)
+    done = wait_for_all([session.shim, session.rnic], ExactDone, supervisor.progress)
+    foreign = sum(process.foreign for process in done)
+    result = RunResult(
+        plane=session.plane,
+        marker=session.marker,
+        notes=(*notes_of(session), *_foreign_note(foreign)),
+        streams=(),
+        captures={name: path for process in done for name, path in process.captures.items()},
+        cpu=CpuSamples((), {}),
+    )
+    return result, [*session.shim.take_files(), *session.rnic.take_files()]
+
+
+def _foreign_note(frames: int) -> tuple[str, ...]:
+    if not frames:
+        return ()
+    return (
+        f"{frames} frames came from programs or the kernel, at times of this machine: "
+        "another run may give other results",
+    )
 
 
 def _kernel_drops(lab: BuiltLab) -> tuple[str, ...]:

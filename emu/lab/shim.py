@@ -12,6 +12,7 @@ from emu.bindings.capture import CaptureFile, captured_ports
 from emu.bindings.fabric import Fabric, NodeSubset
 from emu.bindings.packet_socket import packet_socket
 from emu.daemon.shim import serve_shim
+from emu.lab.exact_clock import emulate_switches
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.messages import Start, Stop
 from emu.lab.ipc.setup import SetUpShim, ShimReady, ShimStopped
@@ -30,9 +31,12 @@ RING_FRAMES = 2048
 def emulate(channel: Channel) -> None:
     """Does all the work of the shim. The calling process is in its network namespace."""
     setup = channel.expect(SetUpShim)
+    files = channel.take_files()
+    if setup.exact:
+        emulate_switches(channel, setup, files)
+        return
     spec = spec_from_json(setup.spec)
     topology = spec.topology.build()
-    files = channel.take_files()
     routing = RoutingLink(channel, _take_routing_channel(setup, files))
     fabric = Fabric(
         spec,

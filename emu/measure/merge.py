@@ -38,6 +38,7 @@ from emu.measure.recording import (
 from emu.measure.requests import Requests
 from emu.measure.timeline import LOSSES, Timeline, together
 from emu.spec.fault import KINDS, fault_names
+from emu.spec.fault.kind import LostLinks
 from emu.spec.headroom import headroom_of
 from emu.spec.rules.warnings import warnings_of
 from emu.spec.scenario import Spec
@@ -62,6 +63,8 @@ def merge_observations(
 ) -> Recording:
     """All observations of one run, and its TCP flows -> its recording."""
     raw = CounterTable.joined(seen.ports for seen in observations)
+    for seen in observations:
+        raw = raw.plus(seen.stand_ins)
     nics = {host: nic for seen in observations for host, nic in (seen.nics or {}).items()}
     flows = tuple(flow for seen in observations for flow in seen.flows)
     faults = _faults(spec, observations)
@@ -150,14 +153,22 @@ def _faults(spec: Spec, observations: Sequence[Observation]) -> tuple[FaultRecor
     both of them see a lost link."""
     whole: dict[str, FaultRecord] = {}
     for part in (fault for seen in observations for fault in seen.faults):
-        so_far = whole.setdefault(part.name, replace(part, packets_seen=0, packets_dropped=0))
+        so_far = whole.setdefault(
+            part.name, replace(part, packets_seen=0, hits=0, packets_dropped=0)
+        )
         whole[part.name] = replace(
             so_far,
             packets_seen=so_far.packets_seen + part.packets_seen,
-            hits=max(so_far.hits, part.hits),
+            hits=_hits(so_far, part),
             packets_dropped=so_far.packets_dropped + part.packets_dropped,
         )
     return tuple(whole[name] for name in fault_names(spec.faults) if name in whole)
+
+
+def _hits(one: FaultRecord, other: FaultRecord) -> int:
+    """Those of two parts of a fault. Both ends of a cable see that its link is lost."""
+    is_seen_twice = issubclass(KINDS[one.kind], LostLinks)
+    return max(one.hits, other.hits) if is_seen_twice else one.hits + other.hits
 
 
 def mtu_time_ns(spec: Spec, topology: Topology) -> int:
@@ -284,8 +295,10 @@ def _ends(intervals: int, timeline: Timeline, slowdown: float) -> NDArray[np.int
 def _onto(
     grid: NDArray[np.int64], times: NDArray[np.int64], values: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    if grid is times or not values.shape[1]:
-        return values if grid is times else np.zeros((len(grid), 0), np.int64)
+    if not values.shape[1]:
+        return np.zeros((len(grid), 0), np.int64)
+    if np.array_equal(grid, times):
+        return values
     columns = [np.interp(grid, times, column) for column in values.T]
     return np.stack(columns, axis=1).astype(np.int64)
 

@@ -78,6 +78,9 @@ class Observation:
     samples: Samples
     frames_exhausted: int
     captures_missed: int
+    stand_ins: Mapping[str, RawCounters] = field(default_factory=dict)
+    """On the exact clock: what this process counted for ports of the other one, such as packets
+    that a fault of their line dropped."""
     scale_up: Mapping[str, RawCounters] = field(default_factory=dict)
     """The raw counters of the scale-up fabric inside servers."""
     faults: tuple[FaultRecord, ...] = ()

@@ -45,6 +45,14 @@ class CounterTable(Mapping[str, RawCounters]):
         ports = tuple(port for table in tables for port in table)
         return cls(ports, tables[0].widths, np.vstack([table.cells for table in tables]))
 
+    def plus(self, part: Mapping[str, RawCounters]) -> CounterTable:
+        """With the counters of some of the ports added."""
+        if not part:
+            return self
+        table, cells = CounterTable.of(part), self.cells.copy()
+        cells[[self._rows[port] for port in table]] += table.cells
+        return CounterTable(self.ports, self.widths, cells)
+
     def __getitem__(self, port: str) -> RawCounters:
         row = self.cells[self._rows[port]].tolist()
         return {name: row[place] for name, place in self._places.items()}

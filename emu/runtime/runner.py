@@ -96,4 +96,14 @@ def runner_of(model: str, clock: str) -> Runner:
     return FlowRunner()
 
 
-_RUNNERS: dict[str, Callable[[], Runner]] = {"virtual": _virtual, "real": _real}
+def _exact() -> Runner:
+    from emu.runtime.exact import ExactRunner
+
+    return ExactRunner()
+
+
+_RUNNERS: dict[str, Callable[[], Runner]] = {
+    "virtual": _virtual,
+    "exact": _exact,
+    "real": _real,
+}

@@ -11,6 +11,7 @@ from emu.lab.ipc.codec import Query, message
 from emu.lab.ipc.messages import Done
 from emu.measure.cpu import CpuSamples
 from emu.measure.recording import FlowRecord, MarkedBy
+from emu.subnet import Subnet
 
 A = TypeVar("A")
 
@@ -45,6 +46,17 @@ class RunTraffic(Job[RunResult]):
     """The resolved spec, `Spec.to_json()`."""
     out: str
     slowdown: float
+
+
+@message
+class RunExact(Job[RunResult]):
+    """`emu run --clock exact`: carries out the traffic of the spec, in a lab whose emulated time
+    waits for its frames."""
+
+    spec: str
+    out: str
+    subnet: Subnet | None
+    """The subnet manager's decisions, on InfiniBand."""
 
 
 @message

@@ -38,6 +38,10 @@ class SetUpShim(Query[ShimReady]):
     rerouted: bool
     """Whether the lab routes again when links change; the open files then begin with the channel
     to its routing thread."""
+    exact: bool = False
+    """Whether emulated time waits for frames. The open files are then the memory that the shim
+    shares with the NICs and, with marker `ebpf`, the program and its maps. The shim's last message
+    is `ExactDone`."""
 
 
 @message
@@ -76,6 +80,26 @@ class SetUpNics(Query[NicsReady]):
     """No workload: the NICs only carry IP, until the lab ends the process."""
     starts: int = 0
     """The number of earlier workloads; packet sequence numbers continue after theirs."""
+    exact: bool = False
+    """Whether emulated time waits for frames; then the memory that the NICs share with the shim is
+    an open file, and the last message is `ExactDone`."""
+    out: str = ""
+    """The folder for captures, if `exact`."""
+
+
+@message
+class ExactDone:
+    """The end of a run on the exact clock, in the shim or the NICs. The observation is an open
+    file."""
+
+    captures: dict[str, str]
+    """Port -> file."""
+    windows: int
+    """Stretches of emulated time between two exchanges with the other process."""
+    frames: int
+    """Frames sent to the other process or to Open vSwitch."""
+    foreign: int
+    """Frames of programs and of the kernel."""
 
 
 @message

@@ -90,6 +90,11 @@ class Marker:
             *(AttachEgressFilter(namespace, one, _PROGRAM, program) for one in self._interfaces),
         ]
 
+    @property
+    def program(self) -> int:
+        """The descriptor of the program."""
+        return self._bpf.program_fd(_PROGRAM)
+
     def marks(self, index: int) -> tuple[int, ...]:
         """Packets marked at a port so far, for each priority."""
         return _MARKS.unpack(self._bpf.look_up(self._marks, index, _MARKS.size))

@@ -11,19 +11,28 @@ from topologies.graph import Port, Topology
 from topologies.seeds import draw_seed
 
 
-def plan_marker(spec: Spec, topology: Topology) -> AttachMarker | None:
+def plan_marker(spec: Spec, topology: Topology, *, at_join: bool = False) -> AttachMarker | None:
     """The eBPF marker on all ports where the spec allows it; None if there are none."""
-    ports = tuple(
-        MarkedPort(
-            port.interface,
-            index,
-            tuple(_curve(ecn, queue, draw_seed(spec.seed, index)) for queue in range(PRIORITIES)),
-            tuple(map(spec.port(port).classes.queue_of, range(PRIORITIES))),
-        )
-        for port, index in port_indexes(topology).items()
-        if (ecn := _ecn(spec, port)) is not None and ecn.may_be_ebpf
+    index, marked = port_indexes(topology), marked_ports(spec, topology)
+    ports = tuple(_marked_port(spec, port, index[port]) for port in marked)
+    return AttachMarker(ports, at_join=at_join) if ports else None
+
+
+def marked_ports(spec: Spec, topology: Topology) -> list[Port]:
+    """The ports where the spec allows eBPF as marker."""
+    ecns = ((port, _ecn(spec, port)) for port in port_indexes(topology))
+    return [port for port, ecn in ecns if ecn is not None and ecn.may_be_ebpf]
+
+
+def _marked_port(spec: Spec, port: Port, index: int) -> MarkedPort:
+    ecn, seed = _ecn(spec, port), draw_seed(spec.seed, index)
+    assert ecn is not None
+    return MarkedPort(
+        port.interface,
+        index,
+        tuple(_curve(ecn, queue, seed) for queue in range(PRIORITIES)),
+        tuple(map(spec.port(port).classes.queue_of, range(PRIORITIES))),
     )
-    return AttachMarker(ports) if ports else None
 
 
 def plan_red(spec: Spec, topology: Topology, slowdown: float) -> PlaceRed | None:

@@ -1,0 +1,183 @@
+"""The exact clock: the part of a fabric in one process of a lab, whose emulated time waits for the
+frames.
+
+The C driver (exact_driver.c) does everything between two calls of `run`; Python opens the sockets
+and passes them to the driver.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from types import TracebackType
+from typing import Any, Self
+
+from emu._core import ffi, lib
+from emu.bindings.fabric import Fabric, NodeSubset
+from emu.errors import FabricError
+from emu.units import write_time
+from topologies.graph import Port
+
+
+class Outcome(IntEnum):
+    """Why `ExactDriver.run` returned."""
+
+    WOKEN = lib.EXACT_WOKEN
+    FINISHED = lib.EXACT_FINISHED
+    PAUSED = lib.EXACT_PAUSED
+    FAILED = lib.EXACT_FAILED
+
+
+@dataclass(frozen=True)
+class ExactCounts:
+    """What one process has done on the exact clock."""
+
+    windows: int
+    """Stretches of emulated time between two exchanges with the other process."""
+    sent: int
+    """Frames to the other process."""
+    datapath: int
+    """Packets through Open vSwitch."""
+    marked: int
+    """Frames that the eBPF marker decided about."""
+    foreign: int
+    """Frames of programs and of the kernel."""
+
+
+def shared_memory(cables: int) -> int:
+    """A descriptor of new memory for both processes. The caller closes it."""
+    memory = os.memfd_create("exact-clock")
+    os.ftruncate(memory, lib.exact_memory_bytes(cables))
+    return memory
+
+
+class ExactDriver:
+    """A part of a fabric on the exact clock. Use as a context manager."""
+
+    def __init__(self, fabric: Fabric, *, memory: int, step_ps: int, wake: int) -> None:
+        """`memory`: a descriptor from `shared_memory`. The run ends with the step in which the
+        workload ends. `run` returns when the descriptor `wake` becomes readable."""
+        self._fabric = fabric
+        self._sockets: list[socket.socket] = []
+        self._marker: list[Any] = []
+        limit_ps = -(-fabric.spec.time_limit_ps // 1000) * 1000
+        is_nics = fabric.members is NodeSubset.HOSTS
+        side = lib.EXACT_NICS if is_nics else lib.EXACT_SWITCHES
+        self._cable = {host: number for number, host in enumerate(fabric.topology.host)}
+        self._core = lib.exact_new(
+            fabric.core, side, memory, len(self._cable), step_ps, limit_ps, wake
+        )
+        _check(self._core != ffi.NULL)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        lib.exact_free(self._core)
+        for opened in self._sockets:
+            opened.close()
+
+    def add_socket(self, opened: socket.socket, *, ring_frames: int) -> int:
+        """Adds a socket, which the driver then owns; returns its channel. It receives by a ring of
+        so many frames, 4.5 KB each."""
+        self._sockets.append(opened)
+        channel = int(lib.exact_add_channel(self._core, opened.fileno(), ring_frames))
+        _check(channel >= 0)
+        return channel
+
+    def attach_end(self, channel: int, ifindex: int, port: Port, *, host: str, room: int) -> None:
+        """Makes this interface the cable end of `port`, on the cable of `host`. `room`: how many
+        frames that this process sends may be on the way at a time."""
+        index, cable = self._fabric.index[port], self._cable[host]
+        _check(lib.exact_attach_end(self._core, channel, ifindex, index, cable, room))
+
+    def attach_datapath(self, channel: int, ifindex: int, port: Port) -> None:
+        """Makes the switch port hand its packets to the external datapath by this interface."""
+        switch = self._fabric.switches[port.node]
+        _check(lib.exact_attach_datapath(self._core, channel, ifindex, switch, port.number))
+
+    def share_marker(
+        self, program: int, depths: int, curves: int, ifindex: Mapping[Port, int]
+    ) -> None:
+        """Lets the eBPF program mark at these ports, which it knows by their ifindex. `program`,
+        `depths`, `curves`: descriptors of the program and of its maps."""
+        self._marker = [
+            self._map_rows(depths, 8 * 4),
+            self._map_rows(curves, lib.driver_curves_bytes()),
+        ]
+        lib.exact_set_marker(
+            self._core,
+            program,
+            ffi.from_buffer("uint32_t[]", self._marker[0]),
+            ffi.from_buffer(self._marker[1]),
+            [self._fabric.index[port] for port in ifindex],
+            [*ifindex.values()],
+            len(ifindex),
+        )
+
+    def _map_rows(self, opened: int, row_bytes: int) -> mmap.mmap:
+        """Maps a row for each port of the switches, which come first in the fabric."""
+        topology = self._fabric.topology
+        size = row_bytes * sum(len(topology.ports[switch.name]) for switch in topology.switches)
+        return mmap.mmap(opened, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
+
+    def finish_with(self, workload: Any) -> None:
+        """The run ends with this workload (a `struct workload *`)."""
+        lib.exact_set_workload(self._core, workload)
+
+    def run(self, *, seconds: float) -> Outcome:
+        """Runs for `seconds` of wall-clock time, or until captures want to be drained. Raises
+        FabricError when the machine lost or changed a frame, or the other process stands still."""
+        until_ns = time.monotonic_ns() + int(seconds * 1e9)
+        outcome = Outcome(lib.exact_run(self._core, until_ns))
+        if outcome is Outcome.FAILED:
+            raise FabricError(self._why_failed())
+        return outcome
+
+    def counts(self) -> ExactCounts:
+        counts = lib.exact_counted(self._core)
+        return ExactCounts(
+            counts.windows, counts.sent, counts.datapath, counts.marked, counts.foreign
+        )
+
+    def _why_failed(self) -> str:
+        failure = lib.exact_failed(self._core)
+        name = {
+            index: self._fabric.topology.port_name[p] for p, index in self._fabric.index.items()
+        }
+        port = name.get(failure.index, "")
+        error = os.strerror(failure.error) if failure.error else ""
+        at = f"{failure.length} bytes, {write_time(failure.at_ps)}"
+        frame = f"frame {failure.number} from {port} ({at})"
+        others = {NodeSubset.HOSTS: "switches", NodeSubset.SWITCHES: "NICs"}
+        texts = {
+            lib.EXACT_FRAME_LOST: f"this machine lost a frame: {frame} did not come in",
+            lib.EXACT_FRAME_CHANGED: f"this machine changed or reordered a frame: {frame} is not "
+            "the one that came in",
+            lib.EXACT_FRAME_REFUSED: f"the kernel refused to send a frame: {error}",
+            lib.EXACT_LOST_IN_DATAPATH: f"Open vSwitch lost a packet: the one of {at} that came in "
+            f"at {port} did not return",
+            lib.EXACT_POOL_EXHAUSTED: f"there was no memory for {frame}; make the fabric smaller",
+            lib.EXACT_NO_MARKER: f"the kernel did not run the eBPF marker at {port}: {error}; set "
+            "switches.ecn.marker to shim",
+            lib.EXACT_OTHER_SILENT: f"the process of the {others[self._fabric.members]} has made "
+            "no progress for a minute",
+        }
+        return texts[failure.kind]
+
+
+def _check(done: bool) -> None:
+    if not done:
+        raise FabricError(
+            "the driver could not take in a socket: no memory or descriptors left for its ring"
+        )

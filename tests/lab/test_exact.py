@@ -1,0 +1,132 @@
+"""The exact clock: labs with real frames whose results are those of the virtual clock.
+
+Each test compares all counters, flows, samples and captures of a run on both.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from emu.errors import UsageError
+from emu.runtime import runner_on
+from tests.support.same_runs import differences, spec_of
+from tests.support.user import User
+
+TEXT = """
+name: same
+topology:
+  kind: leaf-spine
+  spines: 2
+  leaves: 2
+  hosts_per_leaf: 2
+  links: {host: {rate: 100Gbit, delay: 300ns}, fabric: {rate: 100Gbit, delay: 500ns}}
+switches: {pfc: {}}
+hosts: {nic: {timeout: 6}}
+capture: [all]
+traffic: [{name: in, pattern: incast, from: h2-h4, to: h1, op: write, size: 150KB}]
+"""
+"""Two flows cross the spines, one does not."""
+
+ROCE, IB = "fabric=roce", "fabric=ib"
+MARKING = ("switches.ecn={kmin: 10KB, kmax: 60KB, pmax: 20%}", "hosts.nic.cc=dcqcn")
+MIXED = "topology.links.fabric={rate: 400Gbit, delay: 500ns}"
+
+FABRICS = {
+    "own-forwarding": (ROCE, "plane=shim"),
+    "pfc": (ROCE,),
+    "lossy": (ROCE, "switches.pfc=off", "switches.buffer=60KB"),
+    "pauses-802.3x": (ROCE, "switches.pfc={frames: pause}"),
+    "marked-by-ebpf": (ROCE, *MARKING, "switches.ecn.marker=ebpf"),
+    "marked-by-the-shim": (ROCE, *MARKING, "switches.ecn.marker=shim"),
+    "cut-through": (ROCE, "switches.switching=cut-through"),
+    "cut-through-to-faster-links": (ROCE, "switches.switching=cut-through", MIXED),
+    "no-latency": (ROCE, "switches.latency=0ns"),
+    "spraying": (ROCE, "switches.routing={kind: spray}"),
+    "adaptive": (ROCE, "switches.routing={kind: adaptive}", MIXED),
+    "infiniband": (IB,),
+    "infiniband-lanes": (IB, "switches.credits={vls: 4, buffer: 20KiB}"),
+    "infiniband-stored": (IB, "switches.switching=store-and-forward"),
+}
+
+FAULTS = {
+    "loss": (ROCE, "loss: {cable: leaf1:h2, every: 7}"),
+    "delay": (ROCE, "at: 5us, for: 20us, delay: {cable: h2:leaf1, by: 3us}"),
+    "reordering": (ROCE, "reordering: {cable: leaf1:h1, by: 2us, every: 5}"),
+    "corruption": (ROCE, "corruption: {cable: leaf1:h1, every: 9}"),
+    "duplication": (ROCE, "duplication: {cable: h2:leaf1, every: 4}"),
+    "link-down": (ROCE, "at: 10us, for: 15us, link-down: {cable: leaf1:h2}"),
+    "link-flap": (ROCE, "at: 5us, for: 40us, link-flap: {cable: h3:leaf2, period: 9us, down: 2us}"),
+    "short-flap": (
+        ROCE,
+        "at: 5us, for: 20us, link-flap: {cable: leaf1:h1, period: 2us, down: 200ns}",
+    ),
+    "delayed-and-cut": (
+        ROCE,
+        "at: 2us, delay: {cable: leaf1:h2, by: 4us}",
+        "at: 12us, for: 3us, link-down: {cable: leaf1:h2}",
+    ),
+    "spine-cut": (ROCE, "at: 8us, for: 60us, link-down: {cable: leaf2:spine1}"),
+    "switch-down": (ROCE, "at: 8us, for: 60us, switch-down: {switch: spine2}"),
+    "pause-storm": (ROCE, "at: 5us, for: 50us, pause-storm: {host: h1, priority: 3}"),
+    "slow-receiver": (ROCE, "slow-receiver: {host: h1, rate: 20Gbit}"),
+    "wrong-ecn": (ROCE, "at: 8us, for: 20us, wrong-ecn: {switch: leaf1, kmin: 40KB, kmax: 41KB}"),
+    "lost-credits": (IB, "flow-control: {cable: leaf1:h1, every: 3}"),
+    "ib-link-down": (IB, "at: 10us, for: 15us, link-down: {cable: leaf1:h2}"),
+    "ib-spine-cut": (IB, "at: 8us, for: 60us, link-down: {cable: leaf2:spine1}"),
+    "ib-slow-receiver": (IB, "slow-receiver: {host: h1, rate: 20Gbit}"),
+}
+
+
+@pytest.mark.parametrize("settings", FABRICS.values(), ids=FABRICS)
+def test_a_fabric_gives_the_same_as_virtual(
+    lab_machine: None, tmp_path: Path, settings: tuple[str, ...]
+) -> None:
+    assert differences(spec_of(TEXT, *settings), tmp_path) == []
+
+
+@pytest.mark.parametrize("settings", FAULTS.values(), ids=FAULTS)
+def test_faults_give_the_same_as_virtual(
+    lab_machine: None, tmp_path: Path, settings: tuple[str, ...]
+) -> None:
+    """Those of cables to hosts are in either process, by the direction."""
+    fabric, *faults = settings
+    entries = ", ".join(f"{{{fault}}}" for fault in faults)
+    marking = MARKING if "wrong-ecn" in entries else ()
+    spec = spec_of(TEXT, fabric, *marking, f"faults=[{entries}]", "time_limit=3ms")
+    assert differences(spec, tmp_path) == []
+
+
+def test_captures_of_hosts_are_the_same(lab_machine: None, tmp_path: Path) -> None:
+    spec = spec_of(TEXT, "capture=[h1:leaf1, leaf1:h1, h3:leaf2]")
+    assert differences(spec, tmp_path) == []
+
+
+def test_scale_up_links_give_the_same(lab_machine: None, tmp_path: Path) -> None:
+    spec = spec_of(
+        TEXT,
+        "topology={kind: rail, servers: 2, rails: 2, spines: 1}",
+        "hosts={gpus: 2, scale_up: {rate: 900Gbit, latency: 200ns}}",
+        "traffic=[{name: sum, pattern: all-reduce, algorithm: ring, among: all, size: 100KB}]",
+    )
+    assert differences(spec, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (("traffic.0={name: in, pattern: pair, from: h1, to: h2, size: 1MB, stack: tcp}",), "real"),
+        (("payload=elided",), "--clock virtual"),
+        (("switches.ecn={marker: red}",), "--clock real"),
+    ],
+)
+def test_what_needs_another_clock_is_refused(settings: tuple[str, ...], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        runner_on("exact").refuse(spec_of(TEXT, *settings))
+
+
+def test_an_ordinary_user_runs_it(user: User, tmp_path: Path) -> None:
+    path = tmp_path / "same.emu.yml"
+    path.write_text(TEXT)
+    assert user.run_emu("run", path, "--clock", "exact", "--quiet").code == 0
