@@ -23,6 +23,8 @@ from emu.subnet.programs import last_lines, program, text_of
 from topologies.graph import Topology
 
 _SECONDS_TO_SWEEP = 10.0
+_SECONDS_FOR_A_CABLE = 0.05
+"""Beyond that: a sweep asks each port for its state, and works out routes for each LID."""
 _SECONDS_BETWEEN_POLLS = 0.005
 _LOG_LEVEL = "0x43"  # errors, information, and routing, which makes OpenSM dump its tables
 _LOG, _OUTPUT = "opensm.log", "opensm.out"
@@ -43,6 +45,7 @@ class OpenSm:
         priority: int = 15,
     ) -> None:
         """`environment` connects it to the simulator. The highest priority is master."""
+        self._patience_seconds = _SECONDS_TO_SWEEP + _SECONDS_FOR_A_CABLE * len(topology.cables)
         self.workdir = workdir
         self._engine = policy.engine
         self._sweeps_seen = 0
@@ -116,8 +119,9 @@ class OpenSm:
 
     def wait_for_sweep(self, number: int) -> None:
         """Waits for this number of sweeps. Raises FabricError if OpenSM fails or takes too long."""
-        deadline = time.monotonic() + _SECONDS_TO_SWEEP
+        deadline = time.monotonic() + self._patience_seconds
         while self.sweeps < number:
+            began = time.monotonic()
             log = text_of(self.workdir / _LOG)
             if f"cannot find or setup routing engine '{self._engine}'" in log:
                 raise FabricError(
@@ -127,8 +131,9 @@ class OpenSm:
             if self._process.poll() is not None or _GIVEN_UP in log:
                 raise self._failed("could not bring the subnet up")
             if time.monotonic() >= deadline:
-                raise self._failed(f"did not finish within {_SECONDS_TO_SWEEP:g} s")
-            time.sleep(_SECONDS_BETWEEN_POLLS)
+                raise self._failed(f"did not finish within {self._patience_seconds:.0f} s")
+            looked_seconds = time.monotonic() - began  # at a log that can be long
+            time.sleep(max(_SECONDS_BETWEEN_POLLS, looked_seconds))
 
     def engine_used(self) -> str:
         """The engine that made the last tables: OpenSM falls back if an engine fails."""

@@ -110,6 +110,7 @@ def test_opensm_is_ended_at_its_time_limit(
 ) -> None:
     """The error has the limit, and no process of OpenSM goes on running."""
     monkeypatch.setattr(opensm, "_SECONDS_TO_SWEEP", 0.0)
+    monkeypatch.setattr(opensm, "_SECONDS_FOR_A_CABLE", 0.0)
     with pytest.raises(FabricError, match="OpenSM did not finish within 0 s"):
         sweep(fabric, workdir=tmp_path)
     assert str(tmp_path) not in _working_directories()

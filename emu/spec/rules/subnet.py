@@ -90,6 +90,8 @@ def ip_packets_fit_into_the_mtu(spec: Spec) -> Iterator[Diagnostic]:
 ENGINES_WITH_ROOTS = ("updn", "dnup", "ftree")
 _ALL_ALIKE = ("ring", "torus")
 """The topologies in which all switches have equivalent positions."""
+UNICAST_LIDS = 0xBFFF
+"""Unicast LIDs are 1 to this number."""
 ENGINES_WITHOUT_LMC = ("ftree", "lash")
 
 
@@ -217,7 +219,25 @@ def senders_are_in_their_partition(spec: Spec) -> Iterator[Diagnostic]:
                 )
 
 
+def lids_suffice(spec: Spec) -> Iterator[Diagnostic]:
+    if not spec.fabric_kind.has_subnet_manager:
+        return
+    topology, lmc = spec.topology.build(), spec.subnet.lmc
+    needed = (len(topology.hosts) << lmc) + len(topology.switches)
+    if needed > UNICAST_LIDS:
+        text = (
+            f"{len(topology.hosts):,} hosts with {1 << lmc} LIDs each and "
+            f"{len(topology.switches):,} switches need {needed:,} LIDs; InfiniBand has "
+            f"{UNICAST_LIDS:,}, so take fewer hosts"
+        )
+        if lmc:
+            yield Diagnostic(("subnet", "lmc"), f"{text}, or a lower lmc", (("topology",),))
+        else:
+            yield Diagnostic(("topology",), text)
+
+
 RULES = (
+    lids_suffice,
     service_levels_have_a_lane,
     lanes_in_use_are_served,
     lanes_with_buffers_are_in_operation,
