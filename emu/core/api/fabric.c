@@ -202,9 +202,11 @@ static bool add_part(struct fabric *fabric, const struct fabric_config *config)
     uint32_t number = fabric->part_count++;
     struct part *part = &fabric->parts[number].part;
     fabric->part_list[number] = part;
-    part->clock.prefetch = prefetch;
-    return part_init(part, number, config->parts) &&
-           frame_pool_init(&part->pool, &fabric->arena, config->small_frames, config->large_frames,
+    if (!part_init(part, number, config->parts))
+        return false;
+    if (config->ports >= PORTS_OF_A_BIG_FABRIC) /* a small one is in the cache */
+        part->clock.prefetch = prefetch;
+    return frame_pool_init(&part->pool, &fabric->arena, config->small_frames, config->large_frames,
                            config->frame_bytes) &&
            frame_pool_join(&part->pool, &fabric->arena, number, config->parts);
 }

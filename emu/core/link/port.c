@@ -68,6 +68,7 @@ static inline void put_in_flight(struct line *line, struct frame *frame)
     if (!line->in_flight_count++)
         timer_set_arrival(line->far_clock, &line->arrival, frame->due_at, line->far_index);
     list_push(&line->in_flight, frame);
+    __builtin_prefetch(frame->bytes); /* the far end will read the headers */
 }
 
 static void enter_part(const struct mail *mail)

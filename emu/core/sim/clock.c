@@ -1,14 +1,18 @@
 /* Timers wait on wheels.
  *
+ *     soon      the timers of this tick    | x x x x |
  *     wheel 0   a slot a tick              | . . x . . x x . . |
  *     wheel 1   a slot a turn of wheel 0   | . x . . . . . . . |
  *     wheel 2   a slot a turn of wheel 1   ...
  *
  * Setting a timer puts it into the slot of its tick, or, when that lies beyond the
  * present turn, into the slot of its turn; when the turn comes its timers are
- * spread over the wheels below. The few timers of a tick are in order of their due
- * times. So the cost of a timer does not grow with the number of timers (Varghese
- * and Lauck, SOSP'87).
+ * spread over the wheels below. So the cost of a timer does not grow with the number
+ * of timers (Varghese and Lauck, SOSP'87).
+ *
+ * A slot is in no order. When its tick comes, its timers go to `soon` and are sorted
+ * there, by keys of one number each: a large fabric has hundreds of timers in a tick,
+ * and a list in order would be searched for the place of each of them.
  *
  * A timer that is cancelled, or set to later, stays where it is queued, and what
  * has become of it is looked at when its place comes up. That makes both free, and
@@ -18,6 +22,7 @@
 #include "sim/clock.h"
 
 #include <assert.h>
+#include <string.h>
 
 enum { WORD = 64 };
 
@@ -33,48 +38,17 @@ void timer_init(struct timer *timer, void (*fire)(struct timer *timer, picosecon
 
 /* ---- the timers of a slot ------------------------------------------------------ */
 
-static bool queued_before(const struct timer *a, const struct timer *b)
+static void slot_push(struct timer **first, struct timer *timer)
 {
-    return a->queued_at < b->queued_at ||
-           (a->queued_at == b->queued_at && a->queued_order < b->queued_order);
+    timer->next = *first;
+    *first = timer;
 }
 
-static void insert_after(struct timer *before, struct timer *timer)
+static void slot_remove(struct timer **first, const struct timer *timer)
 {
-    timer->next = before->next;
-    before->next = timer;
-}
-
-static void ring_append(struct timer **last, struct timer *timer)
-{
-    if (*last)
-        insert_after(*last, timer);
-    else
-        timer->next = timer;
-    *last = timer;
-}
-
-/* Nearly always a timer is alone, or comes last. */
-static void ring_insert(struct timer **last, struct timer *timer)
-{
-    struct timer *before = *last;
-    if (!before || queued_before(before, timer)) {
-        ring_append(last, timer);
-        return;
-    }
-    while (queued_before(before->next, timer))
-        before = before->next;
-    insert_after(before, timer);
-}
-
-static void ring_remove_after(struct timer **last, struct timer *before)
-{
-    struct timer *timer = before->next;
-    before->next = timer->next;
-    if (timer == before)
-        *last = NULL;
-    else if (timer == *last)
-        *last = before;
+    while (*first != timer)
+        first = &(*first)->next;
+    *first = timer->next;
 }
 
 /* ---- the wheels ---------------------------------------------------------------- */
@@ -123,42 +97,108 @@ static uint32_t next_slot(const struct wheel *wheel, uint32_t slot)
     return word * WORD + (uint32_t)__builtin_ctzll(wheel->used[word]);
 }
 
-/* Only wheel 0 has its slots in order: from the others they are put in order later. */
-static void enter(struct clock *clock, struct timer *timer)
+static void put_into_slot(struct clock *clock, struct timer *timer)
 {
-    uint64_t tick = tick_of(timer->at);
+    uint64_t tick = tick_of(timer->queued_at);
     int number = wheel_of(clock, tick);
-    struct wheel *wheel = &clock->wheels[number];
     uint32_t slot = slot_of(tick, number);
-    struct timer **last = &wheel->last[slot];
-    timer->queued_at = timer->at;
-    timer->queued_order = timer->order;
-    if (!*last)
-        slot_filled(wheel, slot);
-    if (number == 0)
-        ring_insert(last, timer);
-    else
-        ring_append(last, timer);
+    slot_push(&clock->wheels[number].first[slot], timer);
+    slot_filled(&clock->wheels[number], slot);
 }
 
-static void leave_after(struct wheel *wheel, uint32_t slot, struct timer *before)
-{
-    before->next->queued_at = NEVER;
-    ring_remove_after(&wheel->last[slot], before);
-    if (!wheel->last[slot])
-        slot_emptied(wheel, slot);
-}
-
-/* Takes a timer out of the middle of a slot. */
-SELDOM static void leave(struct clock *clock, const struct timer *timer)
+static void remove_from_slot(struct clock *clock, const struct timer *timer)
 {
     uint64_t tick = tick_of(timer->queued_at);
     int number = wheel_of(clock, tick);
     struct wheel *wheel = &clock->wheels[number];
-    struct timer *before = wheel->last[slot_of(tick, number)];
-    while (before->next != timer)
-        before = before->next;
-    leave_after(wheel, slot_of(tick, number), before);
+    uint32_t slot = slot_of(tick, number);
+    slot_remove(&wheel->first[slot], timer);
+    if (!wheel->first[slot])
+        slot_emptied(wheel, slot);
+}
+
+/* Empties a used slot. Returns its first timer. */
+static struct timer *empty_slot(struct wheel *wheel, uint32_t slot)
+{
+    struct timer *first = wheel->first[slot];
+    wheel->first[slot] = NULL;
+    slot_emptied(wheel, slot);
+    return first;
+}
+
+/* ---- the next timers of the present tick ----------------------------------------- */
+
+/* Timers of one tick are in the order of their keys. */
+static uint64_t key_of(const struct timer *timer)
+{
+    uint64_t within_tick = (uint64_t)timer->queued_at & ((UINT64_C(1) << TICK_BITS) - 1);
+    return within_tick << ORDER_BITS | timer->queued_order;
+}
+
+/* Whether the present tick has timers in its slot, too. They are after all of `soon`. */
+static bool has_later(const struct clock *clock)
+{
+    return clock->wheels[0].first[slot_of(clock->tick, 0)];
+}
+
+static void make_room(struct upcoming *soon)
+{
+    if (soon->end < SOON_ROOM || !soon->first)
+        return;
+    soon->end -= soon->first;
+    memmove(soon->timers, soon->timers + soon->first, soon->end * sizeof *soon->timers);
+    soon->first = 0;
+}
+
+/* Puts a timer of the present tick into its place. When all places are taken, the last timer goes
+ * to the slot of the tick. */
+static void insert_soon(struct clock *clock, struct timer *timer)
+{
+    struct upcoming *soon = &clock->soon;
+    uint64_t key = key_of(timer);
+    make_room(soon);
+    bool is_last = soon->first == soon->end || soon->timers[soon->end - 1].key < key;
+    if (is_last && (soon->end == SOON_ROOM || has_later(clock))) {
+        put_into_slot(clock, timer);
+        return;
+    }
+    if (soon->end == SOON_ROOM)
+        put_into_slot(clock, soon->timers[--soon->end].timer);
+    uint32_t place = soon->end++;
+    for (; place > soon->first && soon->timers[place - 1].key > key; place--)
+        soon->timers[place] = soon->timers[place - 1];
+    soon->timers[place] = (struct upcoming_timer){key, timer};
+}
+
+static void remove_soon(struct upcoming *soon, uint32_t place)
+{
+    soon->end--;
+    memmove(soon->timers + place, soon->timers + place + 1,
+            (soon->end - place) * sizeof *soon->timers);
+}
+
+static void enter(struct clock *clock, struct timer *timer)
+{
+    timer->queued_at = timer->at;
+    timer->queued_order = timer->order;
+    if (tick_of(timer->at) == clock->tick)
+        insert_soon(clock, timer);
+    else
+        put_into_slot(clock, timer);
+}
+
+/* Takes a timer out of the middle of its queue. */
+SELDOM static void leave(struct clock *clock, struct timer *timer)
+{
+    struct upcoming *soon = &clock->soon;
+    uint32_t place = soon->first;
+    while (place < soon->end && soon->timers[place].timer != timer)
+        place++;
+    if (place < soon->end)
+        remove_soon(soon, place);
+    else
+        remove_from_slot(clock, timer);
+    timer->queued_at = NEVER;
 }
 
 /* Whether a queued timer is to fire when its place comes up. */
@@ -172,16 +212,12 @@ static bool is_due_as_queued(const struct timer *timer)
 /* The timers of a turn of lower wheels go there. */
 static void spread(struct clock *clock, struct wheel *wheel, uint32_t slot)
 {
-    struct timer *last = wheel->last[slot], *next = last->next, *timer;
-    wheel->last[slot] = NULL;
-    slot_emptied(wheel, slot);
-    do {
-        timer = next;
+    for (struct timer *timer = empty_slot(wheel, slot), *next; timer; timer = next) {
         next = timer->next;
         timer->queued_at = NEVER;
         if (timer->at != NEVER)
             enter(clock, timer);
-    } while (timer != last);
+    }
 }
 
 /* Goes to the next turn of a wheel that has any timers, unless that begins after the tick
@@ -198,46 +234,117 @@ static bool next_turn(struct clock *clock, uint64_t until)
         if (tick > until)
             return false;
         clock->tick = tick;
+        clock->ahead = NULL;
+        clock->ahead_slot = 0;
         spread(clock, wheel, slot);
         return true;
     }
     return false;
 }
 
-/* Announces the next timers of a slot, and fetches the one behind them for the next call. */
-static void prefetch(const struct clock *clock, const struct timer *last)
+/* Announces timers to `prefetch` when the next timer has left `soon`: each timer FORESIGHT times,
+ * at every event of the last FORESIGHT events before its own. */
+static void foresee_next(const struct clock *clock)
 {
-    const struct timer *timer = last;
-    unsigned events_away = 0;
-    do {
-        timer = timer->next;
-        if (events_away++ == FORESIGHT) {
-            __builtin_prefetch(timer);
-            return;
+    const struct upcoming *soon = &clock->soon;
+    uint32_t left = soon->end - soon->first;
+    for (uint32_t away = left < FORESIGHT ? left : FORESIGHT; away > 0; away--)
+        clock->prefetch(soon->timers[soon->first + away - 1].timer, away);
+}
+
+/* The same for the first timers of a tick, which have missed some announcements. */
+static void foresee_first(const struct clock *clock)
+{
+    const struct upcoming *soon = &clock->soon;
+    uint32_t left = soon->end - soon->first;
+    for (uint32_t away = FORESIGHT; away > 0; away--)
+        for (uint32_t place = 0; place < left && place + 1 < away; place++)
+            clock->prefetch(soon->timers[soon->first + place].timer, away);
+}
+
+/* Fetches the timers of the next ticks, one at each event, because next_tick will read them one
+ * after the other. A timer that has left its slot meanwhile leads astray, which does no harm. */
+static void look_ahead(struct clock *clock)
+{
+    const struct wheel *wheel = &clock->wheels[0];
+    if (!clock->ahead) {
+        uint32_t slot = clock->ahead_slot < SLOTS ? next_slot(wheel, clock->ahead_slot) : SLOTS;
+        clock->ahead = slot < SLOTS ? wheel->first[slot] : NULL;
+        clock->ahead_slot = slot + 1;
+    } else
+        clock->ahead = clock->ahead->next;
+    __builtin_prefetch(clock->ahead);
+}
+
+/* The places are filled from the last to the first, since a slot has its newest timer first and
+ * timers are nearly always set in order. Returns the timers that have found no place. */
+static struct timer *fill_soon(struct upcoming *soon, struct timer *timer)
+{
+    soon->first = soon->end = SOON_ROOM;
+    for (; timer && soon->first; timer = timer->next)
+        soon->timers[--soon->first] = (struct upcoming_timer){key_of(timer), timer};
+    return timer;
+}
+
+static void sort_soon(struct upcoming *soon)
+{
+    for (uint32_t i = soon->first + 1; i < soon->end; i++) {
+        struct upcoming_timer moved = soon->timers[i];
+        uint32_t place = i;
+        for (; place > soon->first && soon->timers[place - 1].key > moved.key; place--)
+            soon->timers[place] = soon->timers[place - 1];
+        soon->timers[place] = moved;
+    }
+}
+
+/* Goes to the next tick that has timers, or to more timers of the present tick, unless that is
+ * after the tick `until`. False when there are none. */
+static bool next_tick(struct clock *clock, uint64_t until)
+{
+    struct wheel *wheel = &clock->wheels[0];
+    uint32_t slot = next_slot(wheel, slot_of(clock->tick, 0));
+    if (slot == SLOTS)
+        return next_turn(clock, until);
+    uint64_t tick = clock->tick >> SLOT_BITS << SLOT_BITS | slot;
+    if (tick > until)
+        return false;
+    clock->tick = tick;
+    struct timer *timer = fill_soon(&clock->soon, empty_slot(wheel, slot));
+    sort_soon(&clock->soon);
+    for (struct timer *next; timer; timer = next) {
+        next = timer->next;
+        insert_soon(clock, timer);
+    }
+    if (clock->prefetch) {
+        foresee_first(clock);
+        if (clock->ahead_slot <= slot) {
+            clock->ahead_slot = slot + 1;
+            clock->ahead = NULL;
         }
-        clock->prefetch(timer, events_away);
-    } while (timer != last);
+    }
+    return true;
 }
 
 /* Removes and returns the next timer that is due by `until`; NULL: none. */
 static struct timer *take_next(struct clock *clock, picoseconds until)
 {
-    struct wheel *wheel = &clock->wheels[0];
+    struct upcoming *soon = &clock->soon;
     for (;;) {
-        uint32_t slot = next_slot(wheel, slot_of(clock->tick, 0));
-        if (slot == SLOTS) {
-            if (!next_turn(clock, tick_of(until)))
+        if (soon->first == soon->end) {
+            if (!next_tick(clock, tick_of(until)))
                 return NULL;
             continue;
         }
-        struct timer *last = wheel->last[slot], *timer = last->next;
+        struct timer *timer = soon->timers[soon->first].timer;
         if (timer->queued_at > until)
             return NULL;
+        soon->first++;
+        if (clock->prefetch) {
+            foresee_next(clock);
+            look_ahead(clock);
+        }
         bool is_due = is_due_as_queued(timer);
-        clock->tick = tick_of(timer->queued_at);
-        leave_after(wheel, slot, last);
-        if (wheel->last[slot] && clock->prefetch)
-            prefetch(clock, wheel->last[slot]);
+        timer->queued_at = NEVER;
         if (is_due)
             return timer;
         if (timer->at != NEVER)
@@ -258,27 +365,44 @@ uint64_t clock_run_until(struct clock *clock, picoseconds until)
     return fired;
 }
 
+/* When the first timer of `soon` is due. Those before it that are cancelled, or set to later, go
+ * where they belong. NEVER: there is none. */
+static picoseconds earliest_soon(struct clock *clock)
+{
+    struct upcoming *soon = &clock->soon;
+    while (soon->first < soon->end) {
+        struct timer *timer = soon->timers[soon->first].timer;
+        if (is_due_as_queued(timer))
+            return timer->at;
+        soon->first++;
+        timer->queued_at = NEVER;
+        if (timer->at != NEVER)
+            enter(clock, timer);
+    }
+    return NEVER;
+}
+
 /* When the first timer of a slot that is still set is due. */
-static picoseconds earliest_of(const struct timer *last)
+static picoseconds earliest_of(const struct timer *first)
 {
     picoseconds earliest = NEVER;
-    const struct timer *timer = last;
-    do {
+    for (const struct timer *timer = first; timer; timer = timer->next)
         if (timer->at < earliest)
             earliest = timer->at;
-        timer = timer->next;
-    } while (timer != last);
     return earliest;
 }
 
 /* Where all of a slot's timers are set to later or cancelled, they go where they belong. */
 picoseconds clock_next_deadline(struct clock *clock)
 {
+    picoseconds soonest = earliest_soon(clock);
+    if (soonest != NEVER)
+        return soonest;
     for (int number = 0; number < WHEELS; number++) {
         struct wheel *wheel = &clock->wheels[number];
         uint32_t slot;
         while ((slot = next_slot(wheel, slot_of(clock->tick, number))) != SLOTS) {
-            picoseconds earliest = earliest_of(wheel->last[slot]);
+            picoseconds earliest = earliest_of(wheel->first[slot]);
             uint64_t tick = tick_of(earliest);
             if (wheel_of(clock, tick) == number && slot_of(tick, number) == slot)
                 return earliest;
@@ -290,10 +414,12 @@ picoseconds clock_next_deadline(struct clock *clock)
 
 /* ---- timers -------------------------------------------------------------------- */
 
-/* The classes of timers, in their order at one instant: the highest bits of `order`. */
-#define COMMON (UINT64_C(0) << 62)
-#define ARRIVAL (UINT64_C(1) << 62)
-#define OWN (UINT64_C(2) << 62)
+/* The classes of timers, in their order at one instant: the highest bits of `order`. The rest is
+ * enough for 10 million timers a second for ten years. */
+#define CLASS_BITS 2
+#define COMMON (UINT64_C(0) << (ORDER_BITS - CLASS_BITS))
+#define ARRIVAL (UINT64_C(1) << (ORDER_BITS - CLASS_BITS))
+#define OWN (UINT64_C(2) << (ORDER_BITS - CLASS_BITS))
 
 static void set(struct clock *clock, struct timer *timer, picoseconds at, uint64_t order)
 {

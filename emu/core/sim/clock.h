@@ -18,6 +18,7 @@
 #ifndef EMU_SIM_CLOCK_H
 #define EMU_SIM_CLOCK_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -58,23 +59,43 @@ enum {
     TICK_BITS = 10, /* a tick is 1024 ps */
     SLOT_BITS = 11,
     SLOTS = 1 << SLOT_BITS,
-    WHEELS = 5,    /* TICK_BITS + WHEELS * SLOT_BITS are enough for any time */
-    FORESIGHT = 3, /* timers that are foreseen */
+    WHEELS = 5,      /* TICK_BITS + WHEELS * SLOT_BITS are enough for any time */
+    ORDER_BITS = 54, /* of `order`; with those of the time within a tick 64 */
+    SOON_ROOM = 256, /* timers that are sorted at once */
+    FORESIGHT = 3,   /* how often a timer is announced before it fires */
 };
+
+static_assert(TICK_BITS + ORDER_BITS == 64, "a timer's place within its tick is one number");
 
 /* A wheel's timers by slot, and a bit for each slot that has any. */
 struct wheel {
-    struct timer *last[SLOTS]; /* of a ring: after the last timer comes the first */
+    struct timer *first[SLOTS];
     uint64_t used[SLOTS / 64];
     uint64_t used_words; /* bit per word of `used` that is not 0 */
 };
 
+struct upcoming_timer {
+    uint64_t key; /* its place among the timers of the tick */
+    struct timer *timer;
+};
+
+/* The next timers of the present tick, in order: what comes next is known without a look at the
+ * timers, which lie all over the memory of the fabric. */
+struct upcoming {
+    uint32_t first, end;
+    struct upcoming_timer timers[SOON_ROOM];
+};
+
 struct clock {
-    /* Told, before a timer fires, of those that come next in its tick; may only look. */
+    /* Told, before a timer fires, of those that come next in its tick; may only look. NULL: nobody
+     * wants to know. */
     void (*prefetch)(const struct timer *timer, unsigned events_away);
     picoseconds now;
     uint64_t order;
     uint64_t tick; /* no timer is queued for an earlier one */
+    struct upcoming soon;
+    const struct timer *ahead; /* see look_ahead */
+    uint32_t ahead_slot;
     struct wheel wheels[WHEELS];
 };
 

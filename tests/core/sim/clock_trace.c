@@ -14,7 +14,7 @@
 
 #include "sim/clock.h"
 
-enum { TIMERS = 64 };
+enum { TIMERS = 1024 };
 
 struct alarm {
     struct timer timer;

@@ -16,6 +16,8 @@ NEVER = 2**63 - 1
 CLASSES = ("common", "arrival", "own")
 """In their order at one instant."""
 TIMERS = 64
+MANY = 900
+"""More timers than the clock sorts at once."""
 REACHES = [0, 1, 1_000, 50_000, 3_000_000, 10**10, 10**13, 10**17]
 """Maximum distances of timers in ps: within a tick, within each wheel's turn, beyond."""
 
@@ -30,6 +32,13 @@ class Model:
     """By timer: the time when it is due, the place of its class, its place there (by when it was
     set, or by number), its class, its period."""
     said: list[str] = field(default_factory=list)
+
+    def obey(self, command: str) -> None:
+        verb, *numbers = command.split()
+        if verb in CLASSES:
+            self.set(verb, *map(int, numbers))
+        else:
+            getattr(self, verb)(*map(int, numbers))
 
     def set(self, kind: str, timer: int, at: int, period: int) -> None:
         self.set_at += 1
@@ -72,11 +81,7 @@ def test_timers_fire_like_those_of_a_plain_list(program: Path, seed: int) -> Non
     for _ in range(5_000):
         command = _command(rng, model)
         script.append(command)
-        verb, *numbers = command.split()
-        if verb in CLASSES:
-            model.set(verb, *map(int, numbers))
-        else:
-            getattr(model, verb)(*map(int, numbers))
+        model.obey(command)
     done = subprocess.run([program], input="\n".join(script), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == model.said
@@ -84,18 +89,40 @@ def test_timers_fire_like_those_of_a_plain_list(program: Path, seed: int) -> Non
 
 
 def test_next_three_timers_of_a_tick_are_prefetched(program: Path) -> None:
-    """Each event brings a timer one event nearer; timers of the next tick are not prefetched."""
-    script = ["prefetch", *(f"own {timer} {10 + timer} 0" for timer in range(5)), "own 9 1024 0"]
+    """Each event brings a timer one event nearer. The first of a tick catch up on what they have
+    missed; timers of the next tick are not prefetched."""
+    script = ["prefetch", *(f"own {timer} {1024 + timer} 0" for timer in range(5)), "own 9 2048 0"]
     done = subprocess.run(
-        [program], input="\n".join([*script, "run 2048"]), capture_output=True, text=True
+        [program], input="\n".join([*script, "run 4096"]), capture_output=True, text=True
     )
     assert done.stdout.splitlines() == [
-        *("soon 1 1", "soon 2 2", "soon 3 3", "0 10"),
-        *("soon 2 1", "soon 3 2", "soon 4 3", "1 11"),
-        *("soon 3 1", "soon 4 2", "2 12"),
-        *("soon 4 1", "3 13"),
-        *("4 14", "9 1024"),
+        *("soon 0 3", "soon 1 3", "soon 0 2"),
+        *("soon 3 3", "soon 2 2", "soon 1 1", "0 1024"),
+        *("soon 4 3", "soon 3 2", "soon 2 1", "1 1025"),
+        *("soon 4 2", "soon 3 1", "2 1026"),
+        *("soon 4 1", "3 1027"),
+        *("4 1028", "soon 9 3", "soon 9 2", "9 2048"),
     ]
+
+
+@pytest.mark.parametrize("moment", ["before the tick", "within the tick"])
+def test_a_tick_may_have_any_number_of_timers(program: Path, moment: str) -> None:
+    """More than the clock sorts at once. Some are cancelled, some are set to earlier."""
+    rng, model = random.Random(moment), Model()
+    script = ["own 0 1024 0", "run 1024"] if moment == "within the tick" else []
+    for timer in range(MANY):
+        script.append(f"{rng.choice(CLASSES)} {timer} {rng.randint(1500, 2000)} 0")
+    for timer in range(0, MANY, 7):
+        script.append(rng.choice([f"cancel {timer}", f"own {timer} {rng.randint(1100, 1500)} 0"]))
+    script += ["run 1600", "deadline", "run 1601", *(f"own {n} 1700 0" for n in range(0, MANY, 5))]
+    script += ["deadline", "run 3000"]
+    for command in script:
+        model.obey(command)
+    done = subprocess.run(
+        [program], input="\n".join(script), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == model.said
+    assert len(model.said) > MANY / 2
 
 
 def _command(rng: random.Random, model: Model) -> str:
