@@ -467,6 +467,7 @@ void driver_set_marker(struct driver *driver, uint32_t *depths, void *curves)
     for (uint32_t i = 0; i < fabric->switch_count; i++)
         for (uint32_t number = 1; number <= fabric->switches[i]->config.ports; number++) {
             struct switch_port *own = switch_port(fabric->switches[i], number);
+            own->depth_is_posted = true;
             own->depth = depths + (size_t)own->port.index * PRIORITIES;
             own->external_wred = of_port[own->port.index].wred;
         }

@@ -11,16 +11,22 @@
 #include "switch/switch_config.h"
 
 struct arbiter {
-    uint32_t deficit[CLASSES]; /* bytes */
     uint8_t turn;
     bool granted; /* the queue whose turn it is has got its quantum of this round */
+    bool shares;  /* queues have shared the port, so that some may have a deficit */
+};
+
+/* By queue, in bytes. They are apart, because only queues that share a port need them. */
+struct deficits {
+    uint32_t of[CLASSES];
 };
 
 enum { ARBITER_NONE = CLASSES };
 
 /* `sendable` has one bit for each queue whose first frame may leave now. Returns a queue, or
  * ARBITER_NONE when no bit is set. */
-uint8_t arbiter_pick(struct arbiter *arbiter, const struct arbiter_config *config,
-                     const struct frame_queue queues[CLASSES], uint16_t sendable);
+uint8_t arbiter_pick(struct arbiter *arbiter, struct deficits *deficits,
+                     const struct arbiter_config *config, const struct frame_queue queues[CLASSES],
+                     uint16_t sendable);
 
 #endif

@@ -18,7 +18,7 @@ static uint64_t *closed_by(struct switch_port *out, const struct frame *frame)
         return &out->port.counters.link_down_discard;
     if (out->dropping & bit)
         return &out->counters.watchdog.tx_dropped[frame->tc];
-    return out->hoq.stalled & bit ? &out->counters.hoq_discard : NULL;
+    return out->stalled & bit ? &out->counters.hoq_discard : NULL;
 }
 
 /* The disciplines of a queue that may do something to the frame, one bit for each. */
@@ -77,7 +77,7 @@ static uint8_t next_queue(const struct fabric_switch *sw, struct switch_port *ou
     static_assert((int)VL_NONE == (int)ARBITER_NONE, "both mean that nothing may go");
     if (out->port.arbitrates_lanes)
         return vlarb_pick(&out->port.vlarb, &out->port.vlarb_tables, sendable);
-    return arbiter_pick(&out->arbiter, &sw->config.arbiter, out->queue, sendable);
+    return arbiter_pick(&out->arbiter, &out->deficits, &sw->config.arbiter, out->queue, sendable);
 }
 
 static inline void left_queue(struct switch_port *out, uint8_t queue, struct frame *frame)
@@ -102,7 +102,7 @@ struct frame *egress_pull(struct port *port, picoseconds now)
         const struct frame *first = out->queue[queue].frames.first;
         if (port_may_send(port, first->tc, first->length, now))
             sendable |= (uint16_t)(1u << queue);
-        else if (hoq_is_limited(&out->hoq))
+        else if (out->hoq_is_limited)
             hoq_blocked(out, first->tc, now);
     }
     uint8_t queue = next_queue(sw, out, sendable);
@@ -111,7 +111,7 @@ struct frame *egress_pull(struct port *port, picoseconds now)
     struct frame *frame = egress_queue_pop(out, queue);
     if (port->arbitrates_lanes)
         vlarb_sent(&port->vlarb, frame->length);
-    if (hoq_is_limited(&out->hoq))
+    if (out->hoq_is_limited)
         hoq_moved(&out->hoq, queue);
     left_queue(out, queue, frame);
     return frame;

@@ -20,7 +20,7 @@ static uint64_t leaving(const struct switch_port *out, uint8_t queue)
 /* Whether an external marker needs the depth of the queue. */
 static bool is_watched(const struct switch_port *out, uint8_t queue)
 {
-    return out->depth && queue < PRIORITIES;
+    return out->depth_is_posted && queue < PRIORITIES;
 }
 
 /* Posts the depth for an external marker, which sees a frame one latency before the frame joins the
@@ -77,6 +77,7 @@ void egress_queue_note_peak(struct switch_port *out)
 struct frame *egress_queue_pop(struct switch_port *out, uint8_t queue)
 {
     struct frame *frame = queue_pop(&out->queue[queue]);
+    __builtin_prefetch(frame->next); /* it leaves next, and has waited long */
     if (!out->queue[queue].count)
         out->waiting &= (uint16_t) ~(1u << queue);
     depth_changed(out, queue, -(int64_t)frame->length);

@@ -12,7 +12,7 @@ static void arm(struct switch_port *out)
 {
     struct hoq *hoq = &out->hoq;
     picoseconds next = NEVER;
-    for (unsigned left = hoq->blocked | hoq->stalled; left; left &= left - 1)
+    for (unsigned left = hoq->blocked | out->stalled; left; left &= left - 1)
         if (hoq->due[__builtin_ctz(left)] < next)
             next = hoq->due[__builtin_ctz(left)];
     if (next == NEVER)
@@ -24,11 +24,11 @@ static void arm(struct switch_port *out)
 void hoq_blocked(struct switch_port *out, uint8_t vl, picoseconds now)
 {
     struct hoq *hoq = &out->hoq;
-    if ((hoq->blocked | hoq->stalled) & 1u << vl)
+    if ((hoq->blocked | out->stalled) & 1u << vl)
         return;
     hoq->blocked |= (uint16_t)(1u << vl);
     hoq->due[vl] = now + hoq->config.life_ps;
-    if (!timer_is_set(&hoq->timer) || hoq->stalled)
+    if (!timer_is_set(&hoq->timer) || out->stalled)
         arm(out); /* otherwise it is set for a lane that has waited longer */
 }
 
@@ -50,7 +50,7 @@ static void discard_head(struct switch_port *out, uint8_t vl, picoseconds now)
 static void stall(struct switch_port *out, uint8_t vl, picoseconds now)
 {
     struct hoq *hoq = &out->hoq;
-    hoq->stalled |= (uint16_t)(1u << vl);
+    out->stalled |= (uint16_t)(1u << vl);
     hoq->due[vl] = now + HOQ_STALL_LIVES * hoq->config.life_ps;
     hoq->discarded[vl] = 0;
     while (out->queue[vl].count)
@@ -74,10 +74,10 @@ static void timer_due(struct timer *timer, picoseconds now)
     struct hoq *hoq = container_of(timer, struct hoq, timer);
     struct switch_port *out = of_hoq(hoq);
     for (uint8_t vl = 0; vl < CLASSES; vl++) {
-        if (!((hoq->blocked | hoq->stalled) & 1u << vl) || hoq->due[vl] > now)
+        if (!((hoq->blocked | out->stalled) & 1u << vl) || hoq->due[vl] > now)
             continue;
-        if (hoq->stalled & 1u << vl)
-            hoq->stalled &= (uint16_t) ~(1u << vl);
+        if (out->stalled & 1u << vl)
+            out->stalled &= (uint16_t) ~(1u << vl);
         else
             lifetime_over(out, vl, now);
     }
@@ -85,8 +85,9 @@ static void timer_due(struct timer *timer, picoseconds now)
     port_kick(&out->port, now);
 }
 
-void hoq_init(struct hoq *hoq, const struct hoq_config *config)
+void hoq_init(struct switch_port *out, const struct hoq_config *config)
 {
-    hoq->config = *config;
-    timer_init(&hoq->timer, timer_due);
+    out->hoq.config = *config;
+    out->hoq_is_limited = config->life_ps;
+    timer_init(&out->hoq.timer, timer_due);
 }

@@ -15,13 +15,7 @@
 
 enum { HOQ_STALL_LIVES = 8 };
 
-void hoq_init(struct hoq *hoq, const struct hoq_config *config);
-
-/* Whether packets wait for credit only for so long. */
-static inline bool hoq_is_limited(const struct hoq *hoq)
-{
-    return hoq->config.life_ps;
-}
+void hoq_init(struct switch_port *out, const struct hoq_config *config);
 
 /* The first packet of a lane has no credit. */
 void hoq_blocked(struct switch_port *out, uint8_t vl, picoseconds now);

@@ -9,7 +9,6 @@
 struct hoq {
     struct hoq_config config;
     uint16_t blocked;           /* one bit for each lane whose first packet waits for credit */
-    uint16_t stalled;           /* one bit for each stalled lane */
     uint8_t discarded[CLASSES]; /* in a row */
     picoseconds due[CLASSES];   /* the end of the lifetime, or of the stall */
     struct timer timer;

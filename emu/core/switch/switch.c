@@ -149,7 +149,7 @@ static bool port_setup(struct fabric_switch *sw, uint32_t number, struct arena *
     memcpy(sw->addresses[number - 1].mac, config->port.mac, 6);
     memcpy(sw->addresses[number - 1].far_mac, config->far_mac, 6);
     timer_init(&own->pipeline_due, pipeline_due);
-    hoq_init(&own->hoq, &config->hoq);
+    hoq_init(own, &config->hoq);
     return disciplines_init(own, arena, config->disciplines, config->discipline_count);
 }
 

@@ -39,11 +39,14 @@ struct switch_port {
 
     ON_A_LINE uint8_t queue_of[CLASSES]; /* by priority or VL */
     uint8_t disciplines_of[CLASSES];     /* by queue: one bit for each element of `discipline` */
-    uint32_t *depth; /* for an external marker: the depth that a frame will find in each queue */
     struct pfc_config pfc;
-    uint16_t waiting;   /* one bit for each queue with a frame */
-    uint8_t only_lossy; /* the disciplines that leave lossless frames alone */
-    uint8_t dropping;   /* one bit for each priority whose packets the watchdog drops */
+    uint16_t waiting;     /* one bit for each queue with a frame */
+    uint16_t stalled;     /* InfiniBand: one bit for each stalled lane (hoq.h) */
+    uint8_t only_lossy;   /* the disciplines that leave lossless frames alone */
+    uint8_t dropping;     /* one bit for each priority whose packets the watchdog drops */
+    bool hoq_is_limited;  /* InfiniBand: packets wait for credit only for so long */
+    bool depth_is_posted; /* an external marker reads `depth` */
+    struct arbiter arbiter;
 
     ON_A_LINE struct frame_list
         pipeline;              /* frames from this port that wait for the end of the latency */
@@ -54,8 +57,9 @@ struct switch_port {
      * marks. */
     ON_A_LINE struct port_discipline discipline[PORT_DISCIPLINES];
 
+    uint32_t *depth; /* for an external marker: the depth that a frame will find in each queue */
     uint32_t coming[CLASSES]; /* for each queue: bytes in the pipelines of all ports */
-    struct arbiter arbiter;
+    struct deficits deficits;
     struct wred *external_wred; /* the curves of an external marker; or NULL */
     struct qos_map qos_map;
     struct hoq hoq;            /* InfiniBand */

@@ -8,6 +8,7 @@ enum { LONGEST = 9000, FRAMES = 64 };
 
 struct setup {
     struct arbiter arbiter;
+    struct deficits deficits;
     struct arbiter_config config;
     struct frame_queue queues[CLASSES];
     struct frame frames[CLASSES][FRAMES];
@@ -37,7 +38,8 @@ static void setup_init(struct setup *setup, uint32_t count, const uint32_t *quan
 /* Picks a queue. Its first frame goes to the end of the queue, which thus never becomes empty. */
 static uint8_t serve(struct setup *setup, uint16_t sendable)
 {
-    uint8_t queue = arbiter_pick(&setup->arbiter, &setup->config, setup->queues, sendable);
+    uint8_t queue =
+        arbiter_pick(&setup->arbiter, &setup->deficits, &setup->config, setup->queues, sendable);
     if (queue != ARBITER_NONE)
         queue_push(&setup->queues[queue], queue_pop(&setup->queues[queue]));
     return queue;
@@ -74,8 +76,8 @@ TEST(bytes_follow_quanta_at_every_moment_for_any_lengths)
     add_queue(&setup, 7, LONGEST, 64, LONGEST);
     add_queue(&setup, 15, 500, LONGEST, LONGEST); /* saves for 18 rounds */
     for (int pick = 0; pick < 100000; pick++) {
-        uint8_t queue =
-            arbiter_pick(&setup.arbiter, &setup.config, setup.queues, 1 << 0 | 1 << 7 | 1 << 15);
+        uint8_t queue = arbiter_pick(&setup.arbiter, &setup.deficits, &setup.config, setup.queues,
+                                     1 << 0 | 1 << 7 | 1 << 15);
         struct frame *frame = queue_pop(&setup.queues[queue]);
         rounds[queue] += (double)frame->length / setup.config.quantum[queue];
         queue_push(&setup.queues[queue], frame);
@@ -145,7 +147,7 @@ TEST(queue_that_is_emptied_alone_loses_its_deficit)
     static struct setup setup;
     setup_init(&setup, 2, (uint32_t[]){1500, 1000});
     EXPECT(serves(&setup, 3, "01"));
-    EXPECT_EQUAL(500, setup.arbiter.deficit[0]);
+    EXPECT_EQUAL(500, setup.deficits.of[0]);
     setup.queues[0] = (struct frame_queue){0};
     queue_push(&setup.queues[0], &setup.frames[0][0]);
     EXPECT(serves(&setup, 1, "0"));
