@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from emu.errors import UsageError
+from emu.errors import FabricError, UsageError
+from emu.lab.ipc.jobs import RunExact
+from emu.lab.namespace import run_in_lab
 from emu.runtime import runner_on
+from tests.support.lossy_inside import LOSES
 from tests.support.same_runs import differences, spec_of
 from tests.support.user import User
 
@@ -124,6 +127,26 @@ def test_scale_up_links_give_the_same(lab_machine: None, tmp_path: Path) -> None
 def test_what_needs_another_clock_is_refused(settings: tuple[str, ...], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         runner_on("exact").refuse(spec_of(TEXT, *settings))
+
+
+@pytest.mark.parametrize(
+    ("loses", "says"),
+    [
+        ("h2 ip link set h2-eth0 down", "the kernel refused to send a frame: Network is down"),
+        (
+            "lab ovs-ofctl add-flow leaf1 priority=1000,actions=drop",
+            r"Open vSwitch lost a packet: the one of \d+ bytes, .* that came in at leaf1:h\d did not",
+        ),
+    ],
+    ids=["refused", "lost-in-ovs"],
+)
+def test_a_lost_frame_fails_the_run_and_is_named(
+    lab_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loses: str, says: str
+) -> None:
+    monkeypatch.setenv(LOSES, loses)
+    job = RunExact(spec_of(TEXT, ROCE).to_json(), str(tmp_path), None)
+    with pytest.raises(FabricError, match=says):
+        run_in_lab(job, on_progress=lambda _: None, module="tests.support.lossy_inside")
 
 
 def test_an_ordinary_user_runs_it(user: User, tmp_path: Path) -> None:
