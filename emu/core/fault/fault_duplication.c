@@ -4,6 +4,7 @@
 
 #include "fault/line_fault.h"
 #include "fault/packet_choice.h"
+#include "switch/switch.h"
 
 struct duplication {
     struct line_fault line;
@@ -58,12 +59,12 @@ static bool take_credit(struct port *port, uint8_t tc, uint32_t bytes)
     return true;
 }
 
-/* A sender in another process keeps its credit there; the copy then takes room for which the
- * receiver has granted no credit. */
+/* On the cable of a host, whose ends may be in two processes, the copy takes room for which the
+ * receiver has granted no credit; unless the receiver's room is not known here. */
 static bool copy_has_credit(struct fault *fault, const struct frame *frame)
 {
     struct port *port = fault->port;
-    if (!port->outside)
+    if (port_of_switch(port) && (port_of_switch(fault->far) || fault->far->outside))
         return frame->tc >= port->credit.classes || take_credit(port, frame->tc, frame->length);
     struct credit_receiver *receiver = receiver_of(fault, frame);
     return !receiver || take_spare_room(receiver, frame->length);
