@@ -11,6 +11,7 @@
 enum {
     END_BACKLOG_FRAMES = 1000, /* like a network interface's txqueuelen */
     PORTS_OF_A_BIG_FABRIC = 200,
+    PORTS_BEYOND_THE_CACHE = 1500, /* fewer are in the cache, and fetching ahead only takes time */
 };
 
 static_assert((int)FABRIC_PARTS_MAX == (int)PARTS_MAX, "the public limit is the core's");
@@ -204,7 +205,7 @@ static bool add_part(struct fabric *fabric, const struct fabric_config *config)
     fabric->part_list[number] = part;
     if (!part_init(part, number, config->parts))
         return false;
-    if (config->ports >= PORTS_OF_A_BIG_FABRIC) /* a small one is in the cache */
+    if (config->ports >= PORTS_BEYOND_THE_CACHE)
         part->clock.prefetch = prefetch;
     return frame_pool_init(&part->pool, &fabric->arena, config->small_frames, config->large_frames,
                            config->frame_bytes) &&
