@@ -27,10 +27,8 @@
  * that must know at once what happened at another share a part: those with a device in common,
  * those that wait for messages of others, and the responder of a READ or atomic that waits for it.
  */
-#include <stdlib.h>
-#include <string.h>
+#include "nic/workload_state.h"
 
-#include "nic/datagram.h"
 #include "nic/delivery.h"
 #include "nic/host_path.h"
 #include "nic/nic.h"
@@ -38,213 +36,7 @@
 #include "nic/receive_queue.h"
 #include "nic/send_queue.h"
 #include "nic/sum.h"
-#include "sim/cache_line.h"
 #include "sim/part.h"
-
-struct task {
-    struct workload *workload;
-    const struct operation *operation;
-    struct message message;
-    struct receive receive; /* of a SEND, at the other end */
-    struct timer start, work;
-    uint32_t unmet;           /* operations that it still waits for */
-    struct task *next_failed; /* list of tasks whose dependents do not start */
-};
-
-/* What the workload knows about the hosts on one clock. */
-struct share {
-    struct clock *clock;
-    uint32_t remaining;      /* operations of these hosts that are not over */
-    int64_t undelivered;     /* unreliable messages that left these hosts, less those that came */
-    picoseconds last_change; /* of either count */
-    struct task *failed;     /* those since the end was last looked for */
-} __attribute__((aligned(CACHE_LINE)));
-
-struct workload {
-    struct workload_config config;
-    struct task *tasks;
-    struct message_record *records;
-    uint64_t *delivered;     /* bytes, per flow */
-    picoseconds *busy_until; /* per device */
-    struct address *to;      /* per flow, for datagrams */
-    struct share *shares;
-    uint32_t share_count;
-    uint16_t *share_of;             /* by number of the host */
-    struct late_event *late_events; /* two for each task; NULL when hosts see all events at once */
-};
-
-/* An event of a task's message that a host sees some time after its NIC. */
-enum event { DELIVERED, COMPLETED };
-
-struct late_event {
-    struct task *task;
-    enum event event;
-    struct timer due;
-};
-
-static void delivered(struct message *message, uint32_t bytes, bool all, picoseconds now);
-static void completed(struct message *message, picoseconds now);
-static void start_timer(struct timer *timer, picoseconds now);
-static void skip(struct task *task, picoseconds now);
-static void work_timer(struct timer *timer, picoseconds now);
-static void seen(struct timer *timer, picoseconds now);
-
-static const struct message_handler handler = {.delivered = delivered, .completed = completed};
-
-/* Room for at least one, so that NULL always means that there is no memory. */
-static void *array(uint32_t count, size_t size)
-{
-    return calloc(count ? count : 1, size);
-}
-
-static struct share *share_of_host(const struct workload *workload, uint32_t host)
-{
-    return &workload->shares[workload->share_of[host]];
-}
-
-static struct clock *clock_of(const struct workload *workload, uint32_t host)
-{
-    return share_of_host(workload, host)->clock;
-}
-
-/* ---- set-up ------------------------------------------------------------------ */
-
-/* The destination of a datagram; all messages of a flow have the same. */
-static const struct address *address_of(struct workload *workload,
-                                        const struct operation *operation)
-{
-    const struct qp *qp = operation->qp;
-    struct address *to = &workload->to[operation->flow];
-    if (to->qpn == 0)
-        address_init(to, qp, &qp->remote, qp->peer->config.qkey, qp->config.sl);
-    return to;
-}
-
-static void prepare_task(struct workload *workload, uint32_t index)
-{
-    const struct operation *operation = &workload->config.operations[index];
-    struct task *task = &workload->tasks[index];
-    workload->records[index] = (struct message_record){.started_ps = NEVER,
-                                                       .first_sent_ps = NEVER,
-                                                       .delivered_ps = NEVER,
-                                                       .completed_ps = NEVER,
-                                                       .status = STATUS_PENDING};
-    task->workload = workload;
-    task->operation = operation;
-    task->message = (struct message){.handler = &handler,
-                                     .record = &workload->records[index],
-                                     .verb = (uint8_t)operation->verb,
-                                     .lkey = operation->lkey,
-                                     .local_va = operation->local_va,
-                                     .rkey = operation->rkey,
-                                     .remote_va = operation->remote_va,
-                                     .length = operation->length,
-                                     .immediate = operation->immediate,
-                                     .compare = operation->compare,
-                                     .swap_add = operation->swap_add};
-    if (operation_is_datagram(operation))
-        task->message.to = address_of(workload, operation);
-    share_of_host(workload, operation->host)->remaining++;
-    timer_init(&task->start, start_timer);
-    timer_init(&task->work, work_timer);
-    for (uint32_t i = 0; i < operation->dependent_count; i++)
-        workload->tasks[workload->config.dependents[operation->first_dependent + i]].unmet++;
-}
-
-static bool sees_late(const struct nic *nic)
-{
-    const struct host_path *path = &nic->config.path;
-    return path->write_ps || path->completion_ps || path->copy_rate_bps;
-}
-
-static bool any_host_sees_late(const struct workload *workload)
-{
-    for (uint32_t i = 0; i < workload->config.count; i++) {
-        const struct qp *qp = workload->config.operations[i].qp;
-        if (qp && (sees_late(qp->nic) || sees_late(qp->peer->nic)))
-            return true;
-    }
-    return false;
-}
-
-static bool add_late_events(struct workload *workload)
-{
-    uint32_t count = 2 * workload->config.count;
-    workload->late_events = array(count, sizeof *workload->late_events);
-    for (uint32_t i = 0; workload->late_events && i < count; i++) {
-        struct late_event *late = &workload->late_events[i];
-        *late = (struct late_event){.task = &workload->tasks[i / 2], .event = i % 2};
-        timer_init(&late->due, seen);
-    }
-    return workload->late_events != NULL;
-}
-
-/* The number of the share with this clock, which is made if need be. */
-static uint16_t share_with(struct workload *workload, struct clock *clock)
-{
-    uint32_t number = 0;
-    while (number < workload->share_count && workload->shares[number].clock != clock)
-        number++;
-    workload->shares[number].clock = clock;
-    if (number == workload->share_count)
-        workload->share_count++;
-    return (uint16_t)number;
-}
-
-static bool take_memory(struct workload *workload)
-{
-    const struct workload_config *config = &workload->config;
-    workload->tasks = array(config->count, sizeof *workload->tasks);
-    workload->records = array(config->count, sizeof *workload->records);
-    workload->delivered = array(config->flow_count, sizeof *workload->delivered);
-    workload->busy_until = array(config->device_count, sizeof *workload->busy_until);
-    workload->to = array(config->flow_count, sizeof *workload->to);
-    workload->share_of = array(config->host_count, sizeof *workload->share_of);
-    workload->shares = aligned_alloc(CACHE_LINE, PARTS_MAX * sizeof *workload->shares);
-    return workload->tasks && workload->records && workload->delivered && workload->busy_until &&
-           workload->to && workload->share_of && workload->shares;
-}
-
-static bool prepare(struct workload *workload)
-{
-    if (!take_memory(workload))
-        return false;
-    memset(workload->shares, 0, PARTS_MAX * sizeof *workload->shares);
-    for (uint32_t host = 0; host < workload->config.host_count; host++)
-        workload->share_of[host] = share_with(workload, workload->config.clocks[host]);
-    for (uint32_t i = 0; i < workload->config.count; i++)
-        prepare_task(workload, i);
-    return !any_host_sees_late(workload) || add_late_events(workload);
-}
-
-struct workload *workload_new(const struct workload_config *config)
-{
-    if (!operations_are_valid(config))
-        return NULL;
-    struct workload *workload = malloc(sizeof *workload);
-    if (!workload)
-        return NULL;
-    *workload = (struct workload){.config = *config};
-    if (prepare(workload))
-        return workload;
-    workload_free(workload);
-    return NULL;
-}
-
-void workload_free(struct workload *workload)
-{
-    if (!workload)
-        return;
-    free(workload->late_events);
-    free(workload->tasks);
-    free(workload->records);
-    free(workload->delivered);
-    free(workload->busy_until);
-    free(workload->to);
-    free(workload->share_of);
-    free(workload->shares);
-    free(workload);
-}
 
 /* ---- starting ---------------------------------------------------------------- */
 
@@ -310,9 +102,17 @@ static void start(struct task *task, picoseconds now)
         announce(task);
 }
 
-static void start_timer(struct timer *timer, picoseconds now)
+void task_start_due(struct timer *timer, picoseconds now)
 {
     start(container_of(timer, struct task, start), now);
+}
+
+static void skip(struct task *task, picoseconds now)
+{
+    task->message.record->status = STATUS_SKIPPED;
+    task->message.record->completed_ps = now;
+    task_ended(task, now);
+    task_failed(task);
 }
 
 static void start_in_time(struct task *task, picoseconds now)
@@ -338,123 +138,21 @@ void workload_start(struct workload *workload)
 
 /* ---- dependents ------------------------------------------------------------ */
 
-static struct task *dependent(const struct task *task, uint32_t i)
-{
-    const struct workload *workload = task->workload;
-    return &workload->tasks[workload->config.dependents[task->operation->first_dependent + i]];
-}
-
-static bool waits_for_delivery(const struct task *waiting, const struct task *task)
-{
-    uint32_t host = waiting->operation->host;
-    return host != task->operation->host && host == task->operation->far;
-}
-
-/* It was counted as over, because a predecessor had failed. */
-static void revive(struct task *task)
-{
-    task->message.record->status = STATUS_PENDING;
-    task->message.record->completed_ps = NEVER;
-    share_of_host(task->workload, task->operation->host)->remaining++;
-}
-
 static void release(struct task *task, picoseconds now)
 {
     if (--task->unmet)
         return;
     if (task->message.record->status != STATUS_PENDING)
-        revive(task);
+        task_revive(task);
     start_in_time(task, now);
 }
 
 static void release_dependents(struct task *task, bool by_delivery, picoseconds now)
 {
     for (uint32_t i = 0; i < task->operation->dependent_count; i++) {
-        struct task *waiting = dependent(task, i);
-        if (waits_for_delivery(waiting, task) == by_delivery)
+        struct task *waiting = task_dependent(task, i);
+        if (task_waits_for_delivery(waiting, task) == by_delivery)
             release(waiting, now);
-    }
-}
-
-/* ---- operations that will not start ------------------------------------------ */
-
-static void ended(struct task *task, picoseconds now)
-{
-    struct share *share = share_of_host(task->workload, task->operation->host);
-    share->remaining--;
-    if (share->last_change < now)
-        share->last_change = now;
-}
-
-/* Its dependents will not start. */
-static void failed(struct task *task)
-{
-    struct share *share = share_of_host(task->workload, task->operation->host);
-    task->next_failed = share->failed;
-    share->failed = task;
-}
-
-static void skip(struct task *task, picoseconds now)
-{
-    task->message.record->status = STATUS_SKIPPED;
-    task->message.record->completed_ps = now;
-    ended(task, now);
-    failed(task);
-}
-
-static bool was_released(const struct task *waiting, const struct task *task)
-{
-    return task->message.record->delivered_ps != NEVER && waits_for_delivery(waiting, task);
-}
-
-/* Whether it is known already that the task does not start, for an earlier reason. */
-static bool was_stopped_before(const struct message_record *record, enum status why, picoseconds at)
-{
-    return record->completed_ps < at || (record->completed_ps == at && record->status <= (int)why);
-}
-
-/* Returns whether that is new for the task. */
-static bool stop(struct task *task, enum status why, picoseconds at)
-{
-    struct message_record *record = task->message.record;
-    if (record->status == STATUS_PENDING)
-        ended(task, at);
-    else if (was_stopped_before(record, why, at))
-        return false;
-    record->status = why;
-    record->completed_ps = at;
-    return true;
-}
-
-/* Stops every operation that waits for `task`, directly or through others. The result does not
- * depend on the order in which failures are dealt with: the earliest of them counts. */
-static void stop_dependents(struct task *task)
-{
-    picoseconds at = task->message.record->completed_ps;
-    enum status why =
-        task->message.record->status == STATUS_SKIPPED ? STATUS_SKIPPED : STATUS_CANCELLED;
-    task->next_failed = NULL;
-    struct task *last = task;
-    for (; task; task = task->next_failed)
-        for (uint32_t i = 0; i < task->operation->dependent_count; i++) {
-            struct task *waiting = dependent(task, i);
-            if (was_released(waiting, task) || !stop(waiting, why, at))
-                continue;
-            waiting->next_failed = NULL;
-            last->next_failed = waiting;
-            last = waiting;
-        }
-}
-
-static void stop_all_dependents(struct workload *workload)
-{
-    for (uint32_t i = 0; i < workload->share_count; i++) {
-        struct task *task = workload->shares[i].failed;
-        workload->shares[i].failed = NULL;
-        for (struct task *next; task; task = next) {
-            next = task->next_failed;
-            stop_dependents(task);
-        }
     }
 }
 
@@ -494,14 +192,14 @@ static void see_completed(struct task *task, picoseconds now)
     bool success = task->message.record->status == STATUS_SUCCESS;
     if (success)
         count_undelivered(task, task->operation->host, 1, now);
-    ended(task, now);
+    task_ended(task, now);
     if (success)
         release_dependents(task, false, now);
     else
-        failed(task);
+        task_failed(task);
 }
 
-static void seen(struct timer *timer, picoseconds now)
+void late_event_due(struct timer *timer, picoseconds now)
 {
     struct late_event *late = container_of(timer, struct late_event, due);
     if (late->event == DELIVERED)
@@ -553,7 +251,7 @@ static void completed(struct message *message, picoseconds now)
         see_completed(task, now);
 }
 
-static void work_timer(struct timer *timer, picoseconds now)
+void task_work_done(struct timer *timer, picoseconds now)
 {
     struct task *task = container_of(timer, struct task, work);
     struct message_record *record = task->message.record;
@@ -562,31 +260,10 @@ static void work_timer(struct timer *timer, picoseconds now)
     see_completed(task, now);
 }
 
+const struct message_handler workload_message_handler = {.delivered = delivered,
+                                                         .completed = completed};
+
 /* ---- results ----------------------------------------------------------------- */
-
-uint32_t workload_remaining(const struct workload *workload)
-{
-    uint32_t remaining = 0;
-    for (uint32_t i = 0; i < workload->share_count; i++)
-        remaining += workload->shares[i].remaining;
-    return remaining;
-}
-
-bool workload_is_finished(struct workload *workload, int64_t now_ps)
-{
-    stop_all_dependents(workload);
-    int64_t undelivered = 0;
-    picoseconds last_change = 0;
-    for (uint32_t i = 0; i < workload->share_count; i++) {
-        const struct share *share = &workload->shares[i];
-        if (share->remaining)
-            return false;
-        undelivered += share->undelivered;
-        if (share->last_change > last_change)
-            last_change = share->last_change;
-    }
-    return undelivered <= 0 || now_ps - last_change >= workload->config.delivery_limit_ps;
-}
 
 const struct message_record *workload_records(const struct workload *workload)
 {

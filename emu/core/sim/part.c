@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-enum { FIRST_CAPACITY = 64 };
-
 bool part_init(struct part *part, uint32_t number, uint32_t count)
 {
     clock_init(&part->clock);
@@ -22,40 +20,17 @@ void part_free(struct part *part)
 {
     for (int turn = 0; turn < 2; turn++) {
         for (uint32_t i = 0; part->posted[turn] && i < part->count; i++)
-            free(part->posted[turn][i].mails);
+            mailbox_free(&part->posted[turn][i]);
         free(part->posted[turn]);
     }
 }
 
-SELDOM static bool grow(struct mailbox *box)
-{
-    uint32_t capacity = box->capacity ? 2 * box->capacity : FIRST_CAPACITY;
-    struct mail *mails = realloc(box->mails, capacity * sizeof *mails);
-    if (!mails)
-        return false;
-    box->mails = mails;
-    box->capacity = capacity;
-    return true;
-}
-
 void part_post(struct part *from, const struct part *to, struct mail mail)
 {
-    struct mailbox *box = &from->posted[from->turn][to->number];
-    if (box->count == box->capacity && !grow(box)) {
+    if (!mailbox_put(&from->posted[from->turn][to->number], &mail))
         from->out_of_memory = true;
-        return;
-    }
-    box->mails[box->count++] = mail;
     if (mail.at < from->earliest)
         from->earliest = mail.at;
-}
-
-/* Opens the mail that came from one part, in the order in which it was posted. */
-static void open_mail(struct mailbox *box)
-{
-    for (uint32_t i = 0; i < box->count; i++)
-        box->mails[i].open(&box->mails[i]);
-    box->count = 0;
 }
 
 uint64_t part_run(struct part *part, struct part *const *parts, picoseconds until)
@@ -65,7 +40,7 @@ uint64_t part_run(struct part *part, struct part *const *parts, picoseconds unti
     part->pool.turn = part->turn;
     part->earliest = NEVER;
     for (uint32_t i = 0; i < part->count; i++) {
-        open_mail(&parts[i]->posted[read][part->number]);
+        mailbox_open_all(&parts[i]->posted[read][part->number]);
         frame_pool_take_back(&part->pool, &parts[i]->pool, read);
     }
     return clock_run_until(&part->clock, until);

@@ -20,20 +20,9 @@
 
 #include "sim/clock.h"
 #include "sim/frame.h"
+#include "sim/mailbox.h"
 
 enum { PARTS_MAX = FRAME_HOMES };
-
-/* `open` is called in the part that the mail is for. `at`: not before this time. */
-struct mail {
-    void (*open)(const struct mail *mail);
-    void *to, *what;
-    picoseconds at;
-};
-
-struct mailbox {
-    struct mail *mails;
-    uint32_t count, capacity;
-};
 
 struct part {
     struct clock clock;
