@@ -10,9 +10,9 @@
  * spread over the wheels below. So the cost of a timer does not grow with the number
  * of timers (Varghese and Lauck, SOSP'87).
  *
- * A slot is in no order. When its tick comes, its timers go to `soon` and are sorted
- * there, by keys of one number each: a large fabric has hundreds of timers in a tick,
- * and a list in order would be searched for the place of each of them.
+ * A slot is in no order. When its tick comes, its timers are sorted, and the first of
+ * them go to `soon`: a large fabric has hundreds of timers in a tick, and a list in
+ * order would be searched for the place of each of them.
  *
  * A timer that is cancelled, or set to later, stays where it is queued, and what
  * has become of it is looked at when its place comes up. That makes both free, and
@@ -276,25 +276,83 @@ static void look_ahead(struct clock *clock)
     __builtin_prefetch(clock->ahead);
 }
 
-/* The places are filled from the last to the first, since a slot has its newest timer first and
- * timers are nearly always set in order. Returns the timers that have found no place. */
-static struct timer *fill_soon(struct upcoming *soon, struct timer *timer)
+/* ---- sorting --------------------------------------------------------------------- */
+
+static bool is_before(const struct timer *one, const struct timer *other)
 {
-    soon->first = soon->end = SOON_ROOM;
-    for (; timer && soon->first; timer = timer->next)
-        soon->timers[--soon->first] = (struct upcoming_timer){key_of(timer), timer};
-    return timer;
+    return key_of(one) < key_of(other);
 }
 
-static void sort_soon(struct upcoming *soon)
+/* Takes timers off a list while they rise or fall; returns them in order. */
+static struct timer *take_run(struct timer **list)
 {
-    for (uint32_t i = soon->first + 1; i < soon->end; i++) {
-        struct upcoming_timer moved = soon->timers[i];
-        uint32_t place = i;
-        for (; place > soon->first && soon->timers[place - 1].key > moved.key; place--)
-            soon->timers[place] = soon->timers[place - 1];
-        soon->timers[place] = moved;
+    struct timer *first = *list, *last = first;
+    *list = first->next;
+    for (struct timer *timer = *list, *rest; timer; timer = rest) {
+        rest = timer->next;
+        if (is_before(last, timer)) {
+            last->next = timer;
+            last = timer;
+        } else if (is_before(timer, first)) {
+            timer->next = first;
+            first = timer;
+        } else
+            break;
+        *list = rest;
     }
+    last->next = NULL;
+    return first;
+}
+
+static struct timer *merge(struct timer *one, struct timer *other)
+{
+    struct timer *merged, **end = &merged;
+    while (one && other) {
+        struct timer **lesser = is_before(one, other) ? &one : &other;
+        *end = *lesser;
+        end = &(*lesser)->next;
+        *lesser = *end;
+    }
+    *end = one ? one : other;
+    return merged;
+}
+
+/* Merges `run` with the runs of the list. */
+SELDOM static struct timer *merge_runs(struct timer *run, struct timer *list)
+{
+    enum { PLACES = 32 };
+    struct timer *merged[PLACES] = {NULL}; /* the place n: of 2^n runs; NULL: none */
+    int places = 0;
+    for (;; run = take_run(&list)) {
+        int place = 0;
+        for (; merged[place]; place++) {
+            run = merge(merged[place], run);
+            merged[place] = NULL;
+        }
+        merged[place] = run;
+        places = place < places ? places : place + 1;
+        if (!list)
+            break;
+    }
+    for (int place = 0; place < places; place++)
+        list = merge(merged[place], list);
+    return list;
+}
+
+/* There are few runs: ports do the same things one after the other. */
+static struct timer *sort(struct timer *list)
+{
+    struct timer *run = take_run(&list);
+    return list ? merge_runs(run, list) : run;
+}
+
+/* Fills `soon` from a sorted list. Returns what has found no place. */
+static struct timer *fill_soon(struct upcoming *soon, struct timer *list)
+{
+    soon->first = soon->end = 0;
+    for (; list && soon->end < SOON_ROOM; list = list->next)
+        soon->timers[soon->end++] = (struct upcoming_timer){key_of(list), list};
+    return list;
 }
 
 /* Goes to the next tick that has timers, or to more timers of the present tick, unless that is
@@ -309,11 +367,11 @@ static bool next_tick(struct clock *clock, uint64_t until)
     if (tick > until)
         return false;
     clock->tick = tick;
-    struct timer *timer = fill_soon(&clock->soon, empty_slot(wheel, slot));
-    sort_soon(&clock->soon);
-    for (struct timer *next; timer; timer = next) {
-        next = timer->next;
-        insert_soon(clock, timer);
+    struct timer *first = empty_slot(wheel, slot);
+    struct timer *later = fill_soon(&clock->soon, sort(first));
+    if (later) {
+        wheel->first[slot] = later;
+        slot_filled(wheel, slot);
     }
     if (clock->prefetch) {
         foresee_first(clock);

@@ -61,7 +61,7 @@ enum {
     SLOTS = 1 << SLOT_BITS,
     WHEELS = 5,      /* TICK_BITS + WHEELS * SLOT_BITS are enough for any time */
     ORDER_BITS = 54, /* of `order`; with those of the time within a tick 64 */
-    SOON_ROOM = 256, /* timers that are sorted at once */
+    SOON_ROOM = 256, /* timers of a tick that are looked at ahead */
     FORESIGHT = 3,   /* how often a timer is announced before it fires */
 };
 

@@ -17,7 +17,7 @@ CLASSES = ("common", "arrival", "own")
 """In their order at one instant."""
 TIMERS = 64
 MANY = 900
-"""More timers than the clock sorts at once."""
+"""More timers than the clock looks at ahead."""
 REACHES = [0, 1, 1_000, 50_000, 3_000_000, 10**10, 10**13, 10**17]
 """Maximum distances of timers in ps: within a tick, within each wheel's turn, beyond."""
 
@@ -107,7 +107,7 @@ def test_next_three_timers_of_a_tick_are_prefetched(program: Path) -> None:
 
 @pytest.mark.parametrize("moment", ["before the tick", "within the tick"])
 def test_a_tick_may_have_any_number_of_timers(program: Path, moment: str) -> None:
-    """More than the clock sorts at once. Some are cancelled, some are set to earlier."""
+    """More than the clock looks at ahead. Some are cancelled, some are set to earlier."""
     rng, model = random.Random(moment), Model()
     script = ["own 0 1024 0", "run 1024"] if moment == "within the tick" else []
     for timer in range(MANY):
