@@ -40,9 +40,10 @@ from traffic.graph import OperationGraph
 
 STEP_NS = 20_000
 """A run ends with the step in which its workload ends."""
-_HOSTS_OF_A_PART = 128
-"""A part that is smaller than this has too little to do in a window; one that is larger does not
-fit into a processor's cache."""
+_HOSTS_OF_A_PART = 64
+"""A part that is smaller than this has too little to do in a window."""
+_PARTS_OF_A_THREAD = 4
+"""A thread that is done early takes a part of another."""
 _PROGRESS_SECONDS = 0.05
 """Wall-clock time between two reports of progress, roughly."""
 ELIDED_NOTES = ("payload elided: packets carried their headers only, no message was compared",)
@@ -300,11 +301,14 @@ def _stretches(run: VirtualFabric, limit_ps: int) -> Iterator[None]:
 
 
 def _parts_and_threads(hosts: int, threads: int | None) -> tuple[int, int]:
-    """Into how many parts a fabric is cut, and how many threads run them, if it is not said."""
-    parts = max(1, hosts // _HOSTS_OF_A_PART)
+    """Into how many parts a fabric is cut, and how many threads run them. `threads`: None if it is
+    not said."""
+    sensible = max(1, hosts // _HOSTS_OF_A_PART)
     if threads is None:
-        threads = min(parts, len(os.sched_getaffinity(0)))
-    return max(parts, threads), threads
+        threads = min(sensible, len(os.sched_getaffinity(0)))
+    if threads == 1:
+        return 1, 1
+    return max(threads, min(sensible, _PARTS_OF_A_THREAD * threads)), threads
 
 
 def marker_in_use(spec: Spec) -> MarkedBy:

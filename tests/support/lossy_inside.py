@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 
-from emu.lab import session
+from emu.lab import session as steps
 from emu.lab.init import main
 from emu.lab.ipc.jobs import RunExact
 from emu.lab.netns import entered
@@ -21,15 +21,15 @@ LOSES = "EMU_TEST_LOSES"
 
 def run(job: RunExact, supervisor: Supervisor) -> JobResult:
     namespace, *command = os.environ[LOSES].split()
-    start = session.start
+    start = steps.start
 
-    def start_lossy(built: Session) -> int:
-        with entered(built.lab.pids[namespace]):
+    def start_lossy(session: Session) -> int:
+        with entered(session.lab.pids[namespace]):
             subprocess.run(command, check=True)
-        return start(built)
+        return start(session)
 
-    session.start = start_lossy
-    return session.run_exact(job, supervisor)
+    steps.start = start_lossy
+    return steps.run_exact(job, supervisor)
 
 
 if __name__ == "__main__":
