@@ -6,12 +6,13 @@ Both are sums of measured costs of the things in a spec:
     flows       with two queue pairs, a path, and a row in the results
     messages    with an operation and a record
     packets     data packets times the links on their paths, once more for an acknowledgement of
-                every few
+                every few; threads share this work
     samples     the table that the core fills, and its copies in the report
 
-The constants are from runs on one core of a server of 2.x GHz: permutations of 1,024 to 8,192 hosts
-in fat trees, an all-to-all of 180 hosts, and a ring all-reduce of 512 hosts. Time depends on the
-machine, on what else runs there, and on loss and congestion, which no estimate foresees. `make
+The constants are from runs on two cores of a server of 2.x GHz: a permutation and a ring all-reduce
+of 1,024 hosts in a fat tree. Those of memory are from permutations of 1,024 to 8,192 hosts, an
+all-to-all of 180 hosts and a ring all-reduce of 512. Time depends on the machine, on what else runs
+there, and on loss and congestion, which no estimate foresees. `make
 bench` compares the estimate of a large run with its time and memory.
 """
 
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from emu.spec.scenario import Spec
+from emu.spec.threads import threads_for
 from emu.units import PS_PER_S, format_size
 from topologies.graph import Topology
 from traffic.graph import NOWHERE, Flow, OperationGraph
@@ -39,16 +41,16 @@ MESSAGE_BYTES = 850
 _COPIES_OF_SAMPLES = 3
 """In the core, in the recording, and of parts of it in the report."""
 
-_PROCESS_SECONDS = 1.5
-_PORT_SECONDS = 350e-6
+_PROCESS_SECONDS = 0.8
+_PORT_SECONDS = 180e-6
 """Read, built and reported."""
-_FLOW_SECONDS = 600e-6
-_MESSAGE_SECONDS = 4e-6
-_HOP_SECONDS = 0.5e-6
+_FLOW_SECONDS = 300e-6
+_MESSAGE_SECONDS = 2e-6
+_HOP_SECONDS = 0.2e-6
 """Of a packet on a link, while what it touches fits into the processor's caches."""
-_HOP_SECONDS_IN_MEMORY = 1.2e-6
+_HOP_SECONDS_IN_MEMORY = 0.4e-6
 _PORTS_IN_CACHES, _PORTS_IN_MEMORY = 200, 4_000
-_CELL_SECONDS = 40e-9
+_CELL_SECONDS = 20e-9
 """Of a sample: taken, transposed, compressed."""
 
 _ACKS = 0.05
@@ -75,11 +77,13 @@ class RunEstimate:
         return f"about {format_size(_rounded(self.memory_bytes))} and {_duration(self.seconds)}"
 
 
-def estimate_of(spec: Spec) -> RunEstimate:
-    """The estimate for a valid spec on the virtual clock, without its variants."""
+def estimate_of(spec: Spec, threads: int | None = None) -> RunEstimate:
+    """The estimate for a valid spec on the virtual clock, without its variants. `threads`: as many
+    as it runs on by default."""
     topology, graph = spec.topology.build(), spec.workload()
     ports = 2 * len(topology.cables)
     flows, messages = len(graph.message_flows), len(graph.size_bytes)
+    threads = threads or threads_for(len(topology.hosts))
     hops = _link_hops(spec, topology, graph)
     cells = _sample_cells(spec, ports, flows, _duration_ps(spec, topology, graph))
     memory_bytes = (
@@ -97,7 +101,7 @@ def estimate_of(spec: Spec) -> RunEstimate:
         + ports * _PORT_SECONDS
         + flows * _FLOW_SECONDS
         + messages * _MESSAGE_SECONDS
-        + hops * _hop_seconds(ports)
+        + hops * _hop_seconds(ports) / threads
         + cells * _CELL_SECONDS
     )
     return RunEstimate(memory_bytes, seconds, hops)

@@ -6,7 +6,6 @@ lab, and the same seed gives the same run.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -32,6 +31,7 @@ from emu.runtime.runner import Runner, ignore
 from emu.spec.diagnostic import did_you_mean
 from emu.spec.outages import slowest_convergence_ps
 from emu.spec.scenario import Spec
+from emu.spec.threads import parts_for, threads_for
 from emu.subnet import Subnet
 from emu.subnet.sm_sweeps import swept
 from emu.units import format_time_ns
@@ -40,10 +40,6 @@ from traffic.graph import OperationGraph
 
 STEP_NS = 20_000
 """A run ends with the step in which its workload ends."""
-_HOSTS_OF_A_PART = 64
-"""A part that is smaller than this has too little to do in a window."""
-_PARTS_OF_A_THREAD = 4
-"""A thread that is done early takes a part of another."""
 _PROGRESS_SECONDS = 0.05
 """Wall-clock time between two reports of progress, roughly."""
 ELIDED_NOTES = ("payload elided: packets carried their headers only, no message was compared",)
@@ -237,7 +233,8 @@ class VirtualRunner(Runner):
         topology = spec.topology.build()
         subnet = self._subnet or swept(spec, topology)
         began = time.monotonic()
-        parts, threads = _parts_and_threads(len(topology.hosts), self._threads)
+        threads = self._threads or threads_for(len(topology.hosts))
+        parts = parts_for(len(topology.hosts), threads)
         with (
             VirtualFabric(spec, topology, subnet, threads=threads, parts=parts) as run,
             capture_file(run.fabric) as capture,
@@ -298,17 +295,6 @@ def _stretches(run: VirtualFabric, limit_ps: int) -> Iterator[None]:
         seconds = time.monotonic() - began
         yield
         steps = 2 * steps if seconds < _PROGRESS_SECONDS / 2 else max(1, steps // 2)
-
-
-def _parts_and_threads(hosts: int, threads: int | None) -> tuple[int, int]:
-    """Into how many parts a fabric is cut, and how many threads run them. `threads`: None if it is
-    not said."""
-    sensible = max(1, hosts // _HOSTS_OF_A_PART)
-    if threads is None:
-        threads = min(sensible, len(os.sched_getaffinity(0)))
-    if threads == 1:
-        return 1, 1
-    return max(threads, min(sensible, _PARTS_OF_A_THREAD * threads)), threads
 
 
 def marker_in_use(spec: Spec) -> MarkedBy:
