@@ -34,7 +34,7 @@ def _is_asked_for(words: list[str]) -> bool:
 _checkout = Path(sys._getframe().f_code.co_filename).resolve().parents[1]
 _inside = sys.modules.get("emu.lab.mininet_command")
 
-if _inside is not None:
+if _inside is not None and _inside.runs_here():
     globals().update(_inside.custom_names())
 elif _is_asked_for(sys.argv):
     _own = _checkout / ".venv" / "bin" / "python"

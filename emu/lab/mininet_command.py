@@ -86,6 +86,11 @@ def load_command(command: Path) -> Any:
     return module
 
 
+def runs_here() -> bool:
+    """Whether this process runs Mininet's command in a lab."""
+    return bool(_lab)
+
+
 def custom_names() -> Json:
     """The names that the custom file defines; Mininet's command uses them in place of its own."""
     (lab,) = _lab
