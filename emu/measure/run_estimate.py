@@ -48,7 +48,7 @@ _FLOW_SECONDS = 300e-6
 _MESSAGE_SECONDS = 2e-6
 _HOP_SECONDS = 0.2e-6
 """Of a packet on a link, while what it touches fits into the processor's caches."""
-_HOP_SECONDS_IN_MEMORY = 0.4e-6
+_HOP_SECONDS_IN_MEMORY = 0.55e-6
 _PORTS_IN_CACHES, _PORTS_IN_MEMORY = 200, 4_000
 _CELL_SECONDS = 20e-9
 """Of a sample: taken, transposed, compressed."""
