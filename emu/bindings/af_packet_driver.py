@@ -6,7 +6,6 @@ the sockets, passes them to the driver, and reads the timing afterwards.
 
 from __future__ import annotations
 
-import mmap
 import os
 import socket
 import time
@@ -18,6 +17,7 @@ import numpy as np
 
 from emu._core import ffi, lib
 from emu.bindings.fabric import Fabric
+from emu.bindings.marker_maps import MarkerMaps
 from emu.errors import FabricError
 from emu.measure.observation import Histogram, Timing
 from emu.measure.timeline import LOSSES, Timeline
@@ -41,7 +41,7 @@ class AfPacketDriver:
         self._slowdown = slowdown
         self._sockets: list[socket.socket] = []
         self._devices: list[int] = []
-        self._marker: list[mmap.mmap] = []
+        self._marker: MarkerMaps | None = None
         self._core = lib.driver_new(fabric.core, slowdown, wake)
         _check(self._core != ffi.NULL)
 
@@ -90,21 +90,8 @@ class AfPacketDriver:
     def share_marker(self, depths: int, curves: int) -> None:
         """Shares two eBPF maps with the marker, by their descriptors: the driver writes the
         depth of every queue into `depths`; faults change the marking curves in `curves`."""
-        self._marker = [
-            self._map_rows(depths, 8 * 4),
-            self._map_rows(curves, lib.driver_curves_bytes()),
-        ]
-        lib.driver_set_marker(
-            self._core,
-            ffi.from_buffer("uint32_t[]", self._marker[0]),
-            ffi.from_buffer(self._marker[1]),
-        )
-
-    def _map_rows(self, opened: int, row_bytes: int) -> mmap.mmap:
-        """Maps a row for each port of the switches, which come first in the fabric."""
-        topology = self._fabric.topology
-        size = row_bytes * sum(len(topology.ports[switch.name]) for switch in topology.switches)
-        return mmap.mmap(opened, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
+        self._marker = MarkerMaps.of(self._fabric.topology, depths, curves)
+        lib.driver_set_marker(self._core, *self._marker.pointers)
 
     def queue_outside(self) -> None:
         """Declares that queues form in the external datapath. Call it before any attach method."""

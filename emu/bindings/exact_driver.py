@@ -7,7 +7,6 @@ and passes them to the driver.
 
 from __future__ import annotations
 
-import mmap
 import os
 import socket
 import time
@@ -19,6 +18,7 @@ from typing import Any, Self
 
 from emu._core import ffi, lib
 from emu.bindings.fabric import Fabric, NodeSubset
+from emu.bindings.marker_maps import MarkerMaps
 from emu.errors import FabricError
 from emu.units import write_time
 from topologies.graph import Port
@@ -64,7 +64,7 @@ class ExactDriver:
         workload ends. `run` returns when the descriptor `wake` becomes readable."""
         self._fabric = fabric
         self._sockets: list[socket.socket] = []
-        self._marker: list[Any] = []
+        self._marker: MarkerMaps | None = None
         limit_ps = -(-fabric.spec.time_limit_ps // 1000) * 1000
         is_nics = fabric.members is NodeSubset.HOSTS
         side = lib.EXACT_NICS if is_nics else lib.EXACT_SWITCHES
@@ -111,25 +111,15 @@ class ExactDriver:
     ) -> None:
         """Lets the eBPF program mark at these ports, which it knows by their ifindex. `program`,
         `depths`, `curves`: descriptors of the program and of its maps."""
-        self._marker = [
-            self._map_rows(depths, 8 * 4),
-            self._map_rows(curves, lib.driver_curves_bytes()),
-        ]
+        self._marker = MarkerMaps.of(self._fabric.topology, depths, curves)
         lib.exact_set_marker(
             self._core,
             program,
-            ffi.from_buffer("uint32_t[]", self._marker[0]),
-            ffi.from_buffer(self._marker[1]),
+            *self._marker.pointers,
             [self._fabric.index[port] for port in ifindex],
             [*ifindex.values()],
             len(ifindex),
         )
-
-    def _map_rows(self, opened: int, row_bytes: int) -> mmap.mmap:
-        """Maps a row for each port of the switches, which come first in the fabric."""
-        topology = self._fabric.topology
-        size = row_bytes * sum(len(topology.ports[switch.name]) for switch in topology.switches)
-        return mmap.mmap(opened, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
 
     def finish_with(self, workload: Any) -> None:
         """The run ends with this workload (a `struct workload *`)."""

@@ -41,7 +41,7 @@ from emu.spec.host import Nic
 from emu.spec.traffic.entry import transport_of
 from emu.subnet import Subnet
 from topologies.graph import Host, Topology
-from traffic.graph import Asks, Column, Flow, OperationGraph, Verb
+from traffic.graph import Column, Flow, OperationGraph, Verb
 from traffic.job import Job, Step
 from traffic.progress_estimate import ProgressEstimate
 
@@ -475,33 +475,18 @@ class HostNics:
 
     def _requests(self) -> Requests:
         graph, records = self._graph, self._records()
-        names = tuple(dict.fromkeys(flow.traffic for flow in graph.flows))
-        number = {name: place for place, name in enumerate(names)}
-        entry_of_flow = np.array([number[flow.traffic] for flow in graph.flows], np.int64)
-        return Requests(
-            traffic=names,
-            of=entry_of_flow[graph.flow_of[graph.begins]],
+        return Requests.of_graph(
+            graph,
             start_ns=_in_ns(records["started_ps"][graph.begins]),
             end_ns=_in_ns(records["delivered_ps"][graph.ends]),
-            asks=np.where(
-                records["status"][graph.begins] == lib.STATUS_SKIPPED, Asks.NOTHING, graph.asks
-            ),
-            carries=graph.carries,
+            skipped=records["status"][graph.begins] == lib.STATUS_SKIPPED,
         )
 
     def _job_record(self, job: Job) -> JobRecord:
-        start_ns, end_ns = self._span_ns(job.name)
-        return JobRecord(
-            name=job.name,
-            collective=job.kind.value,
-            algorithm=job.algorithm,
-            ranks=len(job.ranks),
-            bytes=job.size_bytes,
-            bus_factor=job.bus_factor,
-            start_ns=start_ns,
-            end_ns=end_ns,
-            wrong=None if end_ns is None or not self._contents else self._contents.wrong(job),
-        )
+        span_ns = self._span_ns(job.name)
+        finished = span_ns[1] is not None
+        wrong = self._contents.wrong(job) if finished and self._contents else None
+        return JobRecord.of(job, span_ns, wrong)
 
     def _step_record(self, step: Step) -> StepRecord:
         start_ns, end_ns = self._span_ns(step.name)

@@ -323,7 +323,7 @@ def _spread_out(hops: Hops, numbers: Column) -> tuple[Column, Column, Shares]:
 
 
 def _random(count: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """Odd 64-bit numbers. A sum of some of them tells which they were."""
+    """Odd 64-bit numbers. Two different sets of them have the same sum only by a rare chance."""
     return np.random.default_rng(_RANDOM).integers(0, 2**63, count, np.uint64) * 2 + 1
 
 

@@ -26,7 +26,7 @@ from emu.measure.requests import UNFINISHED, Requests
 from emu.models import FLOW
 from emu.spec.scenario import Spec
 from topologies.graph import Topology
-from traffic.graph import Asks, OperationGraph, Verb
+from traffic.graph import OperationGraph, Verb
 
 _PLANE = "none"
 """Nothing forwards packets."""
@@ -132,32 +132,16 @@ class _Outcome:
 
     def requests(self) -> Requests:
         graph, records = self._graph, self._records
-        names = tuple(dict.fromkeys(flow.traffic for flow in graph.flows))
-        number = {name: place for place, name in enumerate(names)}
-        entry_of_flow = np.array([number[flow.traffic] for flow in graph.flows], np.int64)
-        return Requests(
-            traffic=names,
-            of=entry_of_flow[graph.flow_of[graph.begins]],
+        return Requests.of_graph(
+            graph,
             start_ns=_in_ns(records["started_ps"][graph.begins]),
             end_ns=_in_ns(records["delivered_ps"][graph.ends]),
-            asks=np.where(self._skipped[graph.begins], Asks.NOTHING, graph.asks),
-            carries=graph.carries,
+            skipped=self._skipped[graph.begins],
         )
 
     def jobs(self) -> Iterable[JobRecord]:
         for job in self._graph.jobs:
-            start_ns, end_ns = self._span_ns(job.name)
-            yield JobRecord(
-                name=job.name,
-                collective=job.kind.value,
-                algorithm=job.algorithm,
-                ranks=len(job.ranks),
-                bytes=job.size_bytes,
-                bus_factor=job.bus_factor,
-                start_ns=start_ns,
-                end_ns=end_ns,
-                wrong=None,
-            )
+            yield JobRecord.of(job, self._span_ns(job.name), wrong=None)
 
     def steps(self) -> Iterable[StepRecord]:
         for step in self._graph.steps:

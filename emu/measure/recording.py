@@ -17,6 +17,7 @@ from emu.fabric_kind import FABRIC_KINDS, FabricKind
 from emu.measure.requests import Requests
 from emu.models import MODELS, PACKETS
 from traffic.graph import Verb
+from traffic.job import Job
 
 Counters = dict[str, int]
 """Counters under the names operators know, e.g. `tx_prio3_pause`, `np_cnp_sent`, `PortXmitWait`."""
@@ -139,6 +140,21 @@ class JobRecord:
     wrong: int | None
     """Wrong values in the buffers of all ranks; None: not checked, because the job did not finish
     or payloads are elided."""
+
+    @classmethod
+    def of(cls, job: Job, span_ns: tuple[int | None, int | None], wrong: int | None) -> JobRecord:
+        """`span_ns`: its start and its end."""
+        return cls(
+            name=job.name,
+            collective=job.kind.value,
+            algorithm=job.algorithm,
+            ranks=len(job.ranks),
+            bytes=job.size_bytes,
+            bus_factor=job.bus_factor,
+            start_ns=span_ns[0],
+            end_ns=span_ns[1],
+            wrong=wrong,
+        )
 
     @property
     def took_ns(self) -> int | None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.percentile import percentiles
-from traffic.graph import Asks
+from traffic.graph import Asks, OperationGraph
 
 Column = NDArray[np.int64]
 
@@ -50,6 +50,29 @@ class Requests:
         for name, value in (("asks", 0), ("carries", 0), ("alone_ns", UNKNOWN)):
             if len(getattr(self, name)) != len(self.of):
                 object.__setattr__(self, name, np.full(len(self.of), value))
+
+    @classmethod
+    def of_graph(
+        cls,
+        graph: OperationGraph,
+        *,
+        start_ns: Column,
+        end_ns: Column,
+        skipped: NDArray[np.bool_],
+    ) -> Requests:
+        """Those of a workload. Each column has a row for each of its requests; `skipped`: whether
+        the first operation was skipped."""
+        names = tuple(dict.fromkeys(flow.traffic for flow in graph.flows))
+        number = {name: place for place, name in enumerate(names)}
+        entry_of_flow = np.array([number[flow.traffic] for flow in graph.flows], np.int64)
+        return cls(
+            traffic=names,
+            of=entry_of_flow[graph.flow_of[graph.begins]],
+            start_ns=start_ns,
+            end_ns=end_ns,
+            asks=np.where(skipped, Asks.NOTHING, graph.asks),
+            carries=graph.carries,
+        )
 
     def asked_for(self) -> Requests:
         """Without skipped requests."""

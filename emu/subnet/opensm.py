@@ -132,8 +132,8 @@ class OpenSm:
                 raise self._failed("could not bring the subnet up")
             if time.monotonic() >= deadline:
                 raise self._failed(f"did not finish within {self._patience_seconds:.0f} s")
-            looked_seconds = time.monotonic() - began  # at a log that can be long
-            time.sleep(max(_SECONDS_BETWEEN_POLLS, looked_seconds))
+            # Reading a long log may take half of the time, and no more.
+            time.sleep(max(_SECONDS_BETWEEN_POLLS, time.monotonic() - began))
 
     def engine_used(self) -> str:
         """The engine that made the last tables: OpenSM falls back if an engine fails."""

@@ -211,7 +211,7 @@ def test_ends_of_a_faulty_cable_share_a_part(more: str) -> None:
 
 
 def test_host_that_waits_for_others_operations_shares_their_part() -> None:
-    """h3 sends after h1 has sent to h2, which no message tells it."""
+    """h3 may send when h1 has sent to h2. h3 takes no part in that message."""
     spec = spec_of("topology: {kind: leaf-spine, leaves: 4, spines: 1, hosts_per_leaf: 1}")
     pairs = [("h1", "h2"), ("h3", "h4")]
     graph = OperationGraph(

@@ -322,8 +322,7 @@ void fabric_run_to_event(struct fabric *fabric, int64_t until_ps, const bool *ev
     }
 }
 
-/* Whether captures should be removed now. Seven eighths of their memory are left for a step. */
-static bool captures_want_out(const struct fabric *fabric)
+bool fabric_captures_want_out(const struct fabric *fabric)
 {
     for (uint32_t i = 0; i < fabric->part_count; i++) {
         const struct tap *tap = &fabric->parts[i].tap;
@@ -339,7 +338,7 @@ void fabric_run_steps(struct fabric *fabric, int64_t until_ps, int64_t step_ps,
     for (int64_t now_ps; (now_ps = fabric_now(fabric)) < until_ps;) {
         int64_t left_ps = until_ps - now_ps;
         fabric_run(fabric, now_ps + (step_ps < left_ps ? step_ps : left_ps));
-        if (workload_is_finished(workload, fabric_now(fabric)) || captures_want_out(fabric))
+        if (workload_is_finished(workload, fabric_now(fabric)) || fabric_captures_want_out(fabric))
             break;
     }
 }

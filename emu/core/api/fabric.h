@@ -68,6 +68,9 @@ static inline struct frame_pool *fabric_only_pool(const struct fabric *fabric)
     return &fabric->parts[0].part.pool;
 }
 
+/* Whether captures should be removed now. Seven eighths of their memory are left for a step. */
+bool fabric_captures_want_out(const struct fabric *fabric);
+
 /* A frame came from outside at the cable end `index`. False when the frame was dropped. If it is
  * longer than a frame of the pool, only so many bytes have to be stored at `bytes`. */
 bool fabric_input(struct fabric *fabric, uint32_t index, uint8_t kind, const uint8_t *bytes,

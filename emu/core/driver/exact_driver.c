@@ -542,13 +542,6 @@ static bool wait_for_other(struct exact_driver *driver)
     return true;
 }
 
-/* Whether captures should be removed now. */
-static bool captures_want_out(const struct fabric *fabric)
-{
-    const struct tap *tap = &fabric->parts[0].tap;
-    return tap->ring && tap_waiting(tap) > tap->size / 8;
-}
-
 static void begin(struct exact_driver *driver)
 {
     driver->exchange.own->lookahead = own_lookahead(driver);
@@ -576,7 +569,7 @@ enum exact_outcome exact_run(struct exact_driver *driver, int64_t until_ns)
         publish(driver);
         if (driver->has_failed)
             return EXACT_FAILED;
-        if (captures_want_out(driver->fabric))
+        if (fabric_captures_want_out(driver->fabric))
             return EXACT_PAUSED;
         if (rounds % ROUNDS_BETWEEN_LOOKS == 0 && clock_ns(CLOCK_MONOTONIC) >= until_ns)
             return EXACT_PAUSED;

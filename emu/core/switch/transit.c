@@ -117,7 +117,7 @@ static void note_mark(struct switch_port *out, const struct frame *frame, const 
         out->counters.ecn_marked[frame->tc]++;
 }
 
-/* The frame is what came back at its egress port. */
+/* The frame takes the bytes that came back, and the egress port at which they did. */
 static void change_bytes(struct frame *frame, const struct switch_port *out, const uint8_t *bytes)
 {
     memcpy(frame->bytes, bytes, frame->stored);
