@@ -1,7 +1,7 @@
 """The exact clock: the part of a fabric in one process of a lab, whose emulated time waits for the
 frames.
 
-The C driver (exact_driver.c) does everything between two calls of `run`; Python opens the sockets
+The C driver (exact_driver.h) does everything between two calls of `run`; Python opens the sockets
 and passes them to the driver.
 """
 

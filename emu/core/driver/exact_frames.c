@@ -1,0 +1,263 @@
+/* Frames between the two processes of a lab on the exact clock: sent with a stamp, and matched with
+ * it when they come in. */
+#define _GNU_SOURCE /* struct mmsghdr */
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "driver/exact_state.h"
+#include "headers/ib_encap.h"
+#include "headers/roce.h"
+
+void exact_fail(struct exact_driver *driver, struct exact_failure failure)
+{
+    if (!driver->has_failed)
+        driver->failure = failure;
+    driver->has_failed = true;
+}
+
+static uint64_t digest_of(const uint8_t *bytes, uint32_t length)
+{
+    enum { HEAD = 192 };
+    uint64_t hash = length, word;
+    uint32_t head = length < HEAD ? length : HEAD;
+    for (uint32_t at = 0; at + sizeof word <= head; at += sizeof word) {
+        memcpy(&word, bytes + at, sizeof word);
+        hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+        hash ^= hash >> 29;
+    }
+    if (length >= sizeof word) {
+        memcpy(&word, bytes + length - sizeof word, sizeof word);
+        hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+    }
+    return hash ^ hash >> 32;
+}
+
+/* ---- sending --------------------------------------------------------------------- */
+
+static void flush(struct exact_driver *driver, struct channel *channel)
+{
+    if (!channel->count)
+        return;
+    if (channel_flush(channel))
+        exact_fail(driver, (struct exact_failure){.kind = EXACT_FRAME_REFUSED, .error = errno});
+    channel->count = 0;
+}
+
+void exact_flush(struct exact_driver *driver)
+{
+    for (uint32_t i = 0; i < driver->channel_count; i++)
+        flush(driver, driver->channels[i]);
+    driver->copied = 0;
+}
+
+void exact_enqueue(struct exact_driver *driver, struct attachment *to, const struct frame *frame)
+{
+    if (!channel_queue(to->channel, &to->address, frame, (struct outgoing){0}))
+        flush(driver, to->channel);
+}
+
+static void wait_for_room(struct exact_driver *driver, const struct attachment *to)
+{
+    int64_t since_ns = clock_ns(CLOCK_MONOTONIC);
+    exact_flush(driver);
+    while (ring_count(to->sends) >= to->room && !driver->has_failed) {
+        exact_drain(driver);
+        exchange_wait_for_room(&driver->exchange);
+        if (clock_ns(CLOCK_MONOTONIC) - since_ns > SILENT_AFTER_NS)
+            exact_fail(driver, (struct exact_failure){.kind = EXACT_OTHER_SILENT});
+    }
+}
+
+/* The line keeps the frame until it would arrive, and then frees it; a copy is sent. */
+static struct frame copy_of(struct exact_driver *driver, const struct frame *frame)
+{
+    struct frame copy = *frame;
+    if (driver->copied + frame->stored > EXACT_COPIES_BYTES)
+        exact_flush(driver);
+    copy.bytes = driver->copies + driver->copied;
+    memcpy(copy.bytes, frame->bytes, frame->stored);
+    driver->copied += frame->stored;
+    return copy;
+}
+
+void exact_departed(void *owner, struct port *end, const struct frame *frame, picoseconds start)
+{
+    struct exact_driver *driver = owner;
+    struct attachment *to = driver->by_index[end->index];
+    if (ring_count(to->sends) >= to->room)
+        wait_for_room(driver, to);
+    if (driver->has_failed)
+        return;
+    struct stamp stamp = {.start = start,
+                          .tail_at = frame->tail_at,
+                          .due_at = frame->due_at,
+                          .id = frame->id,
+                          .digest = digest_of(frame->bytes, frame->stored),
+                          .length = frame->length,
+                          .kind = frame->kind,
+                          .tc = frame->tc,
+                          .corrupt = frame->corrupt};
+    struct frame copy = copy_of(driver, frame);
+    ring_put(to->sends, &stamp);
+    driver->counts.sent++;
+    if (frame->due_at < driver->arrives)
+        driver->arrives = frame->due_at;
+    exact_enqueue(driver, to, &copy);
+}
+
+/* ---- receiving -------------------------------------------------------------------- */
+
+/* Whether only the emulation sends such frames. */
+static bool is_emulated(const struct attachment *from, const struct rx_frame *rx)
+{
+    enum { PROTOCOL_AT = 12, PAUSE = 0x8808, IPV4 = 0x0800, VLAN = 0x8100, UDP = 17 };
+    const uint8_t *bytes = rx->bytes;
+    uint32_t at = PROTOCOL_AT;
+    if (from->end->framing != FRAMING_ETHERNET)
+        return ib_encap_kind(bytes, rx->length) != FRAME_ETHERNET;
+    if (rx->length < ETHERNET_MIN)
+        return false;
+    if ((bytes[at] << 8 | bytes[at + 1]) == VLAN)
+        at += VLAN_TAG_BYTES;
+    uint32_t type = (uint32_t)(bytes[at] << 8 | bytes[at + 1]), ip = at + 2;
+    if (type == PAUSE)
+        return true;
+    uint32_t udp = ip + (bytes[ip] & 0x0F) * 4u;
+    return type == IPV4 && bytes[ip + 9] == UDP && udp + 4 <= rx->length &&
+           (bytes[udp + 2] << 8 | bytes[udp + 3]) == ROCE_UDP_PORT;
+}
+
+static bool is_stamped(const struct stamp *stamp, const uint8_t *bytes, uint32_t length)
+{
+    return stamp->length == length && stamp->digest == digest_of(bytes, length);
+}
+
+static void fail_frame(struct exact_driver *driver, enum exact_failure_kind kind,
+                       const struct attachment *from)
+{
+    const struct stamp *stamp = ring_count(from->receives) ? ring_at(from->receives, 0) : NULL;
+    struct exact_failure failure = {
+        .kind = kind, .index = from->end->index, .number = from->received + 1};
+    if (stamp) {
+        failure.at_ps = stamp->start;
+        failure.length = stamp->length;
+    }
+    exact_fail(driver, failure);
+}
+
+/* A frame of a program or of the kernel. */
+static void take_foreign(struct exact_driver *driver, const struct rx_frame *rx,
+                         const struct attachment *from)
+{
+    struct fabric *fabric = driver->fabric;
+    driver->counts.foreign++;
+    if (from->end->framing != FRAMING_ETHERNET || rx->length > fabric_only_pool(fabric)->large.room)
+        return;
+    struct frame *frame = frame_new(fabric_only_pool(fabric), FRAME_ETHERNET, rx->length);
+    if (!frame)
+        return;
+    memcpy(frame->bytes, rx->bytes, rx->length);
+    frame->out_port = (uint16_t)from->end->index;
+    list_push(&driver->foreign, frame);
+}
+
+static void take_stamped(struct exact_driver *driver, struct attachment *from,
+                         const struct stamp *stamp, const uint8_t *bytes)
+{
+    struct frame *frame = frame_new(fabric_only_pool(driver->fabric), stamp->kind, stamp->length);
+    if (!frame) {
+        fail_frame(driver, EXACT_POOL_EXHAUSTED, from);
+        return;
+    }
+    memcpy(frame->bytes, bytes, stamp->length);
+    frame->id = stamp->id;
+    frame->tail_at = stamp->tail_at;
+    frame->due_at = stamp->due_at;
+    frame->tc = stamp->tc;
+    frame->corrupt = stamp->corrupt;
+    port_on_the_way(from->end, frame);
+}
+
+static void take_from_cable(struct exact_driver *driver, struct attachment *from,
+                            const struct rx_frame *rx)
+{
+    uint32_t encap = from->end->framing == FRAMING_ETHERNET ? 0 : IB_ENCAP_BYTES;
+    const uint8_t *bytes = rx->bytes + encap;
+    const struct stamp *stamp = ring_count(from->receives) ? ring_at(from->receives, 0) : NULL;
+    if (stamp && rx->length >= encap && is_stamped(stamp, bytes, rx->length - encap)) {
+        take_stamped(driver, from, stamp, bytes);
+        from->received++;
+        driver->received++;
+        ring_pop(from->receives);
+    } else if (is_emulated(from, rx)) {
+        fail_frame(driver, EXACT_FRAME_CHANGED, from);
+    } else {
+        take_foreign(driver, rx, from);
+    }
+}
+
+static void drain_channel(struct exact_driver *driver, struct channel *channel)
+{
+    uint32_t count;
+    do {
+        count = channel_receive(channel, driver->inbox, 0);
+        for (uint32_t i = 0; i < count && !driver->has_failed; i++) {
+            const struct rx_frame *rx = &driver->inbox[i];
+            struct attachment *from = rx->to;
+            if (!rx->bytes)
+                continue;
+            if (from->end)
+                take_from_cable(driver, from, rx);
+            else
+                exact_take_from_datapath(driver, from, rx);
+        }
+        channel_release(channel);
+    } while (count && !driver->has_failed);
+}
+
+/* Takes in all frames that are there. Channels of one cable alone are read only when a frame is
+ * expected. */
+void exact_drain(struct exact_driver *driver)
+{
+    uint64_t before = driver->received;
+    if (driver->exchange.side == EXACT_SWITCHES)
+        drain_channel(driver, driver->channels[0]);
+    else
+        for (uint32_t i = 0; i < driver->attached_cables; i++)
+            if (ring_count(driver->cables[i]->receives))
+                drain_channel(driver, driver->cables[i]->channel);
+    if (driver->received != before)
+        exchange_received(&driver->exchange);
+}
+
+void exact_wait_for_frames(const struct exact_driver *driver)
+{
+    struct epoll_event events[EXACT_EVENTS];
+    epoll_wait(driver->epoll_fd, events, EXACT_EVENTS, (int)(WAIT_NS / (NS_PER_S / 1000)));
+}
+
+static void fail_missing(struct exact_driver *driver)
+{
+    for (uint32_t i = 0; i < driver->attached_cables; i++)
+        if (ring_count(driver->cables[i]->receives)) {
+            fail_frame(driver, EXACT_FRAME_LOST, driver->cables[i]);
+            return;
+        }
+}
+
+/* Takes in all frames that the other process has sent before the end of its window. */
+void exact_receive_sent(struct exact_driver *driver, uint64_t sent)
+{
+    int64_t since_ns = 0;
+    exact_drain(driver);
+    while (driver->received < sent && !driver->has_failed) {
+        int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+        since_ns = since_ns ? since_ns : now_ns;
+        if (now_ns - since_ns > LOST_AFTER_NS)
+            fail_missing(driver);
+        exact_wait_for_frames(driver);
+        exact_drain(driver);
+    }
+}

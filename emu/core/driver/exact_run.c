@@ -1,0 +1,168 @@
+/* The windows of a process on the exact clock, and the loop that runs them (exchange.h). */
+#define _GNU_SOURCE /* struct mmsghdr */
+
+#include <sys/epoll.h>
+
+#include "driver/exact_state.h"
+#include "nic/nic_api.h"
+
+enum { ROUNDS_BETWEEN_LOOKS = 64 }; /* at the wall clock */
+
+/* ---- windows ----------------------------------------------------------------------------- */
+
+static picoseconds earlier(picoseconds one, picoseconds other)
+{
+    return one < other ? one : other;
+}
+
+static picoseconds after(picoseconds time, picoseconds span)
+{
+    return time == NEVER ? NEVER : time + span;
+}
+
+static picoseconds own_lookahead(const struct exact_driver *driver)
+{
+    picoseconds least = NEVER;
+    for (uint32_t i = 0; i < driver->attached_cables; i++) {
+        const struct port *near = driver->cables[i]->end->line.far;
+        while (near->outside) /* faults of the cable */
+            near = near->line.far;
+        least = earlier(least, port_lookahead(near));
+    }
+    return least;
+}
+
+/* The end of the step that the NICs are in. There they check whether the workload has ended. */
+static picoseconds step_end(const struct exact_driver *driver, const struct window *nics)
+{
+    return earlier(nics->checked + driver->step, driver->limit);
+}
+
+static void publish(struct exact_driver *driver)
+{
+    struct clock *clock = fabric_only_clock(driver->fabric);
+    exact_flush(driver);
+    picoseconds next = clock_next_deadline_besides(clock, &driver->fabric->parts[0].sampler.due);
+    struct window window = {.next = driver->foreign.first ? clock->now : next,
+                            .arrives = driver->arrives,
+                            .stop = driver->stop,
+                            .checked = driver->checked,
+                            .sent = driver->counts.sent,
+                            .done = driver->done};
+    driver->arrives = NEVER;
+    exchange_publish(&driver->exchange, &window);
+}
+
+static void deliver_foreign(struct exact_driver *driver)
+{
+    struct fabric *fabric = driver->fabric;
+    while (driver->foreign.first) {
+        struct frame *frame = list_pop(&driver->foreign);
+        struct port *end = fabric->ports[frame->out_port];
+        frame->out_port = 0;
+        frame->tail_at = fabric_now(fabric);
+        port_deliver(end->line.far, frame, fabric_now(fabric));
+    }
+}
+
+static void check_workload(struct exact_driver *driver, picoseconds now)
+{
+    if (workload_is_finished(driver->workload, now))
+        driver->stop = now;
+    driver->checked = now;
+}
+
+static void run_window(struct exact_driver *driver)
+{
+    struct exchange *exchange = &driver->exchange;
+    struct clock *clock = fabric_only_clock(driver->fabric);
+    struct window own = exchange_own(exchange), other = exchange_other(exchange);
+    picoseconds out = exchange->own->lookahead, in = exchange->other->lookahead;
+    picoseconds mine = earlier(own.next, other.arrives);
+    picoseconds theirs = earlier(other.next, own.arrives);
+    picoseconds bound = after(earlier(theirs, after(mine, out)), in);
+    picoseconds end = step_end(driver, exchange->side == EXACT_NICS ? &own : &other);
+    end = earlier(end, earlier(own.stop, other.stop));
+    picoseconds until = earlier(bound == NEVER ? NEVER : bound - 1, end);
+    driver->counts.windows++;
+    deliver_foreign(driver);
+    if (until > clock->now)
+        fabric_run(driver->fabric, until);
+    if (driver->workload && clock->now == end && end > driver->checked)
+        check_workload(driver, end);
+    driver->done = clock->now >= earlier(driver->limit, earlier(driver->stop, other.stop));
+}
+
+/* ---- the loop ------------------------------------------------------------------------------ */
+
+static bool is_woken(const struct exact_driver *driver)
+{
+    struct epoll_event events[EXACT_EVENTS];
+    int count = epoll_wait(driver->epoll_fd, events, EXACT_EVENTS, 0);
+    for (int i = 0; i < count; i++)
+        if (events[i].data.fd == driver->wake_fd)
+            return true;
+    return false;
+}
+
+/* Waits for the end of the other's window. False: EXACT_WOKEN or a failure. */
+static bool wait_for_other(struct exact_driver *driver)
+{
+    int64_t since_ns = 0;
+    while (!exchange_wait(&driver->exchange, WAIT_NS)) {
+        int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+        since_ns = since_ns ? since_ns : now_ns;
+        exact_drain(driver);
+        if (now_ns - since_ns > SILENT_AFTER_NS)
+            exact_fail(driver, (struct exact_failure){.kind = EXACT_OTHER_SILENT});
+        if (driver->has_failed || is_woken(driver))
+            return false;
+    }
+    return true;
+}
+
+static void begin(struct exact_driver *driver)
+{
+    driver->exchange.own->lookahead = own_lookahead(driver);
+    if (driver->workload)
+        check_workload(driver, fabric_now(driver->fabric));
+    driver->started = true;
+    publish(driver);
+}
+
+enum exact_outcome exact_run(struct exact_driver *driver, int64_t until_ns)
+{
+    if (!driver->started)
+        begin(driver);
+    for (uint32_t rounds = 1;; rounds++) {
+        if (!wait_for_other(driver))
+            return driver->has_failed ? EXACT_FAILED : EXACT_WOKEN;
+        struct window own = exchange_own(&driver->exchange);
+        struct window other = exchange_other(&driver->exchange);
+        exact_receive_sent(driver, other.sent);
+        if (driver->has_failed)
+            return EXACT_FAILED;
+        if (own.done && other.done)
+            return EXACT_FINISHED;
+        run_window(driver);
+        publish(driver);
+        if (driver->has_failed)
+            return EXACT_FAILED;
+        if (fabric_captures_want_out(driver->fabric))
+            return EXACT_PAUSED;
+        if (rounds % ROUNDS_BETWEEN_LOOKS == 0 && clock_ns(CLOCK_MONOTONIC) >= until_ns)
+            return EXACT_PAUSED;
+    }
+}
+
+/* ---- how it went ---------------------------------------------------------------------------- */
+
+struct exact_failure exact_failed(const struct exact_driver *driver)
+{
+    return driver->failure;
+}
+
+struct exact_counts exact_counted(const struct exact_driver *driver)
+{
+    return driver->counts;
+}

@@ -1,0 +1,123 @@
+/* The memory, sockets and interfaces of a process on the exact clock. */
+#define _GNU_SOURCE /* struct mmsghdr */
+
+#include <net/ethernet.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "driver/exact_state.h"
+#include "headers/ib_encap.h"
+
+size_t exact_memory_bytes(uint32_t cables)
+{
+    return exchange_bytes(cables);
+}
+
+static bool watch(const struct exact_driver *driver, int fd)
+{
+    struct epoll_event readable = {.events = EPOLLIN, .data.fd = fd};
+    return epoll_ctl(driver->epoll_fd, EPOLL_CTL_ADD, fd, &readable) == 0;
+}
+
+struct exact_driver *exact_new(struct fabric *fabric, enum exact_side side, int memory_fd,
+                               uint32_t cables, int64_t step_ps, int64_t limit_ps, int wake_fd)
+{
+    struct exact_driver *driver = calloc(1, sizeof *driver);
+    if (!driver)
+        return NULL;
+    driver->fabric = fabric;
+    driver->step = step_ps;
+    driver->limit = limit_ps;
+    driver->stop = driver->arrives = NEVER;
+    driver->wake_fd = wake_fd;
+    driver->marker.program_fd = -1;
+    driver->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    driver->channels = calloc(cables + 1, sizeof *driver->channels);
+    driver->channel_room = cables + 1;
+    driver->cables = calloc(cables + 1, sizeof *driver->cables);
+    driver->by_index = calloc(fabric->port_count, sizeof *driver->by_index);
+    driver->copies = malloc(EXACT_COPIES_BYTES);
+    if (driver->epoll_fd < 0 || !driver->channels || !driver->cables || !driver->by_index ||
+        !driver->copies || !exchange_open(&driver->exchange, memory_fd, cables, side) ||
+        !receive_room_init(&driver->receive_room,
+                           fabric_only_pool(fabric)->large.room + IB_ENCAP_BYTES) ||
+        !watch(driver, wake_fd)) {
+        exact_free(driver);
+        return NULL;
+    }
+    fabric->departed = exact_departed;
+    fabric->driver = driver;
+    return driver;
+}
+
+void exact_free(struct exact_driver *driver)
+{
+    for (uint32_t i = 0; i < driver->channel_count; i++)
+        channel_free(driver->channels[i]);
+    for (uint32_t i = 0; driver->by_index && i < driver->fabric->port_count; i++)
+        free(driver->by_index[i]);
+    exchange_close(&driver->exchange);
+    receive_room_free(&driver->receive_room);
+    if (driver->epoll_fd >= 0)
+        close(driver->epoll_fd);
+    free(driver->marker_ifindex);
+    free(driver->copies);
+    free(driver->by_index);
+    free(driver->cables);
+    free(driver->channels);
+    free(driver);
+}
+
+int exact_add_channel(struct exact_driver *driver, int fd, uint32_t ring_frames)
+{
+    if (driver->channel_count == driver->channel_room)
+        return -1;
+    struct channel *channel =
+        channel_new(fd, &driver->receive_room,
+                    fabric_only_pool(driver->fabric)->large.room + IB_ENCAP_BYTES, ring_frames);
+    if (!channel)
+        return -1;
+    if (!channel->ring.memory || !watch(driver, fd)) {
+        channel_free(channel);
+        return -1;
+    }
+    driver->channels[driver->channel_count] = channel;
+    return (int)driver->channel_count++;
+}
+
+struct attachment *exact_attach(struct exact_driver *driver, int channel, int ifindex,
+                                uint32_t index)
+{
+    struct channel *on = driver->channels[channel];
+    struct attachment *attachment = calloc(1, sizeof *attachment);
+    if (!attachment || !channel_attach(on, (uint32_t)ifindex, attachment)) {
+        free(attachment);
+        return NULL;
+    }
+    attachment->channel = on;
+    attachment->index = index;
+    attachment->address = (struct sockaddr_ll){
+        .sll_family = AF_PACKET, .sll_ifindex = ifindex, .sll_halen = ETH_ALEN};
+    driver->by_index[index] = attachment;
+    return attachment;
+}
+
+bool exact_attach_end(struct exact_driver *driver, int channel, int ifindex, uint32_t index,
+                      uint32_t cable, uint32_t room)
+{
+    struct attachment *attachment = exact_attach(driver, channel, ifindex, index);
+    if (!attachment)
+        return false;
+    attachment->end = driver->fabric->ports[index];
+    attachment->sends = exchange_sends(&driver->exchange, cable);
+    attachment->receives = exchange_receives(&driver->exchange, cable);
+    attachment->room = room < STAMPS ? room : STAMPS;
+    driver->cables[driver->attached_cables++] = attachment;
+    return true;
+}
+
+void exact_set_workload(struct exact_driver *driver, struct workload *workload)
+{
+    driver->workload = workload;
+}
