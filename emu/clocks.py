@@ -45,4 +45,6 @@ EXACT = Clock(
     elides_payload=False,
     needs=REAL.needs,
 )
+AUTO = "auto"
+"""In place of a clock's name: the choice is left to `emu.runtime.auto_clock`."""
 CLOCKS: dict[str, Clock] = {clock.name: clock for clock in (VIRTUAL, EXACT, REAL)}

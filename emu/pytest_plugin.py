@@ -23,7 +23,9 @@ Markers
                                          measures time and needs an idle machine
 
 Options
-    --emu-clock=virtual|real|both   the clocks that tests run on; default: virtual
+    --emu-clock=auto|virtual|exact|real|both
+                                    the clocks that tests run on; auto, the default, is the choice
+                                    of `emu run`; both is the virtual and the real one
     --emu-slowdown=N                the slowdown of the real clock, instead of the specs'
     --emu-seed=N                    the seed of everything random, instead of the specs'
     --emu-artifacts=DIR             the folder for the folders of failed tests
@@ -51,7 +53,7 @@ from typing import TYPE_CHECKING
 import pytest
 from _pytest._code.code import ExceptionChainRepr, ExceptionRepr, ReprEntryNative
 
-from emu.clocks import CLOCKS, REAL, VIRTUAL, ClockName
+from emu.clocks import AUTO, CLOCKS, EXACT, REAL, VIRTUAL, ClockName
 
 if TYPE_CHECKING:  # loading the emulator takes a while, and most test sessions need none
     from emu.rdma import Lab
@@ -64,12 +66,13 @@ _PROGRAMS = {
     "clang": ("clang", "--version"),
 }
 _EVENTS_TOLD = 30
+_BOTH = (VIRTUAL.name, REAL.name)
 _RUNS = pytest.StashKey[list["Run"]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("emu", "emulated fabrics")
-    group.addoption("--emu-clock", choices=[*CLOCKS, "both"], default=VIRTUAL.name)
+    group.addoption("--emu-clock", choices=[AUTO, *CLOCKS, "both"], default=AUTO)
     group.addoption("--emu-slowdown", type=_slowdown, metavar="N")
     group.addoption("--emu-seed", type=int, metavar="N")
     group.addoption("--emu-artifacts", type=Path, metavar="DIR")
@@ -91,7 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> list[str]:
     slowdown, seed = config.getoption("--emu-slowdown"), config.getoption("--emu-seed")
     asked = (
-        f"clock {config.getoption('--emu-clock')}",
+        f"clock {_clock_told(config.getoption('--emu-clock'))}",
         f"slowdown {'of each spec' if slowdown is None else f'{slowdown:g}'}",
         f"seed {'of each spec' if seed is None else seed}",
     )
@@ -100,6 +103,16 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
         f"emu: {', '.join(asked)}",
         f"emu: kernel {platform.release()}, {', '.join(programs)}",
     ]
+
+
+def _clock_told(asked: str) -> str:
+    """The clock in the header; for auto the one that this machine allows."""
+    from emu.runtime.auto_clock import why_no_labs_here
+
+    if asked != AUTO:
+        return asked
+    why = why_no_labs_here()
+    return f"{VIRTUAL.name} ({why})" if why else f"{EXACT.name} for specs that suit a lab"
 
 
 def _version(*command: str) -> str:
@@ -120,15 +133,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     only = marker.kwargs.get("clock") if marker else None
     if only not in (None, *CLOCKS):
         raise pytest.Collector.CollectError(
-            f"{metafunc.definition.nodeid}: there is no clock {only!r}; write clock='virtual', "
-            "clock='real', or leave it out for both"
+            f"{metafunc.definition.nodeid}: there is no clock {only!r}; write one of "
+            f"{', '.join(CLOCKS)}, or leave it out for --emu-clock"
         )
     metafunc.parametrize("emu_clock", [only] if only else _asked_for(metafunc.config))
 
 
 def _asked_for(config: pytest.Config) -> Sequence[str]:
     asked: str = config.getoption("--emu-clock")
-    return (VIRTUAL.name, REAL.name) if asked == "both" else (asked,)
+    return _BOTH if asked == "both" else (asked,)
+
+
+def _allowed(config: pytest.Config) -> Sequence[str]:
+    """The clocks that tests for one clock may have."""
+    asked = _asked_for(config)
+    return (AUTO, VIRTUAL.name, EXACT.name) if AUTO in asked else asked
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -210,15 +229,17 @@ def fabric(
 def lab(
     request: pytest.FixtureRequest,
     emu_spec: Path,
-    emu_clock: ClockName,
+    emu_clock: str,
     emu_slowdown: float | None,
     emu_artifacts: Path,
 ) -> Iterator[Lab]:
-    """A lab of the same fabric, without its traffic. `lab.host("h1").rdma` offers verbs."""
+    """A lab of the same fabric, without its traffic. `lab.host("h1").rdma` offers verbs. Where the
+    choice of the clock is left open, it is the virtual one."""
     from emu.rdma import Lab
 
-    spec = _fabric_of(request, emu_spec, emu_clock, emu_slowdown, emu_artifacts).spec
-    with Lab(spec, clock=emu_clock, out=emu_artifacts) as lab:
+    clock: ClockName = VIRTUAL.name if emu_clock == AUTO else CLOCKS[emu_clock].name
+    spec = _fabric_of(request, emu_spec, clock, emu_slowdown, emu_artifacts).spec
+    with Lab(spec, clock=clock, out=emu_artifacts) as lab:
         yield lab
 
 
@@ -267,9 +288,9 @@ def _fabric_of(
     marker = request.node.get_closest_marker("fabric")
     changes = dict(marker.kwargs) if marker else {}
     changes.pop("clock", None)
-    if CLOCKS[clock].needs:
+    if clock in CLOCKS:
         _need(*CLOCKS[clock].needs)
-    if slowdown is not None and not CLOCKS[clock].is_exact:
+    if slowdown is not None and clock == REAL.name:
         changes["slowdown"] = slowdown
     seed = request.config.getoption("--emu-seed")
     changes |= {} if seed is None else {"seed": seed}
@@ -373,8 +394,9 @@ def _need_clock(item: pytest.Item) -> None:
     """Skips a test for one clock when that clock is not selected."""
     of_one_case = getattr(item, "callspec", None)
     clock = of_one_case and of_one_case.params.get("emu_clock")
-    if clock and clock not in _asked_for(item.config):
-        _end(f"needs the {clock} clock; add --emu-clock={clock} or --emu-clock=both", pytest.skip)
+    if clock and clock not in _allowed(item.config):
+        others = " or --emu-clock=both" if clock in _BOTH else ""
+        _end(f"needs the {clock} clock; add --emu-clock={clock}{others}", pytest.skip)
 
 
 def _inconclusive(reasons: tuple[str, ...]) -> None:

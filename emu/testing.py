@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from emu.approx import Binomial, Within, binomial, within
 from emu.cli.record import record
-from emu.clocks import VIRTUAL
+from emu.clocks import AUTO, VIRTUAL
 from emu.errors import CheckFailed, UsageError
 from emu.measure.counters import counter_names
 from emu.measure.event_log import happened
@@ -39,6 +39,7 @@ from emu.report.text import print_run
 from emu.report.verdict import check_results
 from emu.report.write import write_run
 from emu.runtime import runner_on
+from emu.runtime.auto_clock import auto_clock
 from emu.runtime.runner import ignore
 from emu.spec import settings
 from emu.spec.groups import expanded
@@ -73,15 +74,16 @@ class Fabric:
         changes: Mapping[str, Any] | None = None,
         on_run: Callable[[Run], None] = lambda run: None,
     ) -> None:
-        """`changes`: keys of the spec, as in a variant. `on_run` is called with every run.
+        """`clock`: a name, or `auto` for the choice of `emu run`, made once for the spec.
+        `changes`: keys of the spec, as in a variant. `on_run` is called with every run.
 
         Raises SpecError with all mistakes of the spec, UsageError for an unknown clock.
         """
-        self._runner = runner_on(clock)
         self._source = f"changes to {path.name}"
         self._folder = path.parent
         self.spec = self._with(load_spec(path), changes or {})
-        self.clock = clock
+        self.clock = auto_clock([self.spec]).clock.name if clock == AUTO else clock
+        self._runner = runner_on(self.clock)
         self._out = out
         self._on_run = on_run
         self._runs = 0

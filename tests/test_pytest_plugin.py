@@ -35,7 +35,8 @@ def tests(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 
 def _run(tests: pytest.Pytester, body: str, *options: str) -> pytest.RunResult:
     tests.makepyfile(HEAD + body)
-    return tests.runpytest_subprocess("-p", "no:cacheprovider", *options)
+    clock = () if "--emu-clock" in options else ("--emu-clock", "virtual")
+    return tests.runpytest_subprocess("-p", "no:cacheprovider", *clock, *options)
 
 
 def test_the_example_is_in_the_documentation() -> None:
@@ -141,7 +142,7 @@ def test_an_unknown_clock_is_an_error(tests: pytest.Pytester) -> None:
     body = "@pytest.mark.fabric('pair.emu.yml', clock='reel')\ndef test_live(fabric): ...\n"
     ran = _run(tests, body)
     ran.assert_outcomes(errors=1)
-    ran.stdout.fnmatch_lines(["*there is no clock 'reel'; write clock='virtual', clock='real'*"])
+    ran.stdout.fnmatch_lines(["*there is no clock 'reel'; write one of virtual, exact, real*"])
 
 
 @pytest.mark.parametrize("slowdown", ["0", "many"])
@@ -238,7 +239,7 @@ def test_a_short_test_of_an_incast_passes(tests: pytest.Pytester) -> None:
             expect(run).lossless(priority=3)
         """
     )
-    ran = tests.runpytest_subprocess("-p", "no:cacheprovider")
+    ran = tests.runpytest_subprocess("-p", "no:cacheprovider", "--emu-clock", "virtual")
     ran.assert_outcomes(passed=1)
     ran.stdout.fnmatch_lines(
         [
@@ -301,3 +302,32 @@ def _need_labs() -> None:
         require("namespaces", "veth", "mininet", "Open vSwitch")
     except HostError as error:
         pytest.skip(f"needs {error}")
+
+
+def test_the_clock_is_chosen_where_none_is_named(tests: pytest.Pytester) -> None:
+    """As for `emu run`: exact, virtual for what a lab does not suit. The header says so."""
+    _need_labs()
+    tests.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.fabric("pair.emu.yml")
+        def test_fabric(fabric):
+            assert fabric.run().recording.clock == fabric.clock == "exact"
+
+        @pytest.mark.fabric("pair.emu.yml", payload="elided")
+        def test_another(fabric):
+            assert fabric.run().recording.clock == "virtual"
+
+        @pytest.mark.fabric("pair.emu.yml", clock="virtual")
+        def test_one_clock(fabric):
+            assert fabric.clock == "virtual"
+
+        @pytest.mark.fabric("pair.emu.yml", clock="real")
+        def test_unselected(fabric):
+            raise AssertionError
+        """
+    )
+    ran = tests.runpytest_subprocess("-p", "no:cacheprovider")
+    ran.assert_outcomes(passed=3, skipped=1)
+    ran.stdout.fnmatch_lines(["emu: clock exact for specs that suit a lab,*"])

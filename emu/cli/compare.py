@@ -10,7 +10,7 @@ from typing import NoReturn, TextIO
 import click
 
 from emu.cli.options import (
-    clock_option,
+    auto_clock_option,
     is_given,
     json_option,
     model_option,
@@ -41,7 +41,7 @@ from emu.spec.model import Spec, load_spec
 @click.command("compare")
 @spec_argument
 @settings_option
-@clock_option(default=REAL)
+@auto_clock_option
 @click.option("--clocks", is_flag=True, help="Compare the two clocks instead.")
 @model_option
 @click.option(
@@ -94,9 +94,9 @@ def command(
         raise UsageError("--seeds: only together with --clocks")
     if not spec.compare:
         raise UsageError(f"{path}: has no `compare:` section; name the variants to run there")
-    runner = chosen_runner(model, clock, threads)
-    _refuse([spec], runner)
     variants = spec.variants()
+    runner = chosen_runner(model, clock, threads, [*variants.values()], quiet=quiet)
+    _refuse([spec], runner)
     runs, stop = _run_all(variants, runner, folder, quiet=quiet)
     missing = list(variants)[len(runs) :]
     if stop is not None and not runs:

@@ -18,7 +18,7 @@ import click
 from emu.cli.fabric import load_fabric
 from emu.cli.options import clock_option, json_option, quiet_option, settings_option
 from emu.cli.record import record, refuse_unwritable
-from emu.clocks import CLOCKS, VIRTUAL, Clock
+from emu.clocks import CLOCKS, Clock
 from emu.errors import ExitCode, UsageError
 from emu.fabric_kind import FABRIC_KINDS
 from emu.limits import MAX_SWITCH_PORTS
@@ -223,7 +223,7 @@ class Wanted:
     "--fabric", type=click.Choice(list(FABRIC_KINDS)), help="Fabric to use instead of the spec's."
 )
 @settings_option
-@clock_option(default=VIRTUAL)
+@clock_option
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

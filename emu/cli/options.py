@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from emu.clocks import CLOCKS, Clock
+from emu.clocks import AUTO, CLOCKS, VIRTUAL
 from emu.models import MODELS, PACKETS
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -33,15 +33,29 @@ quiet_option = click.option(
 )
 
 
-def clock_option(*, default: Clock) -> Callable[[C], C]:
-    """The option --clock: the clock that a command runs on."""
-    return click.option(
-        "--clock",
-        type=click.Choice(list(CLOCKS)),
-        default=default.name,
-        show_default=True,
-        help=" ".join(f"{clock.name}: {clock.how}." for clock in CLOCKS.values()),
-    )
+_CLOCKS_HELP = " ".join(f"{clock.name}: {clock.how}." for clock in CLOCKS.values())
+AUTO_HELP = (
+    f"{AUTO}: exact where this machine can build labs and the spec suits one, else virtual; real "
+    f"for the kernel's TCP and RED. {_CLOCKS_HELP}"
+)
+
+clock_option = click.option(
+    "--clock",
+    type=click.Choice(list(CLOCKS)),
+    default=VIRTUAL.name,
+    show_default=True,
+    help=_CLOCKS_HELP,
+)
+"""The clock that a command runs on."""
+
+auto_clock_option = click.option(
+    "--clock",
+    type=click.Choice([AUTO, *CLOCKS]),
+    default=AUTO,
+    show_default=True,
+    help=AUTO_HELP,
+)
+"""The same for commands that choose it by the spec and the machine."""
 
 
 model_option = click.option(

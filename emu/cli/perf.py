@@ -17,7 +17,7 @@ from emu.cli.fabric import load_fabric
 from emu.cli.notes import print_note
 from emu.cli.options import clock_option, json_option, settings_option
 from emu.cli.record import record
-from emu.clocks import CLOCKS, VIRTUAL
+from emu.clocks import CLOCKS
 from emu.errors import ExitCode, FabricError, UsageError
 from emu.measure.recording import Recording
 from emu.measure.requests import UNFINISHED
@@ -63,7 +63,7 @@ from emu.spec.model import Spec
     show_default=True,
 )
 @settings_option
-@clock_option(default=VIRTUAL)
+@clock_option
 @json_option
 def command(
     test: str,

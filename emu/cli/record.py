@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TextIO
 
 from emu.cli.notes import print_note
 from emu.cli.options import is_given
+from emu.clocks import AUTO, VIRTUAL
 from emu.errors import HostError, UsageError
 from emu.measure.recording import Recording
 from emu.measure.run_estimate import estimate_of
@@ -19,18 +21,32 @@ from emu.report.parts import PartWriter
 from emu.report.progress import ProgressLine
 from emu.resources import free_memory_bytes, keep_freed_memory
 from emu.runtime import Runner, runner_of
+from emu.runtime.auto_clock import ClockChoice, auto_clock
 from emu.spec.model import Spec
 from emu.units import format_size
 from topologies.graph import Topology
 
 
-def chosen_runner(model: str, clock: str, threads: int | None) -> Runner:
-    """The runner that --model, --clock and --threads ask for. Raises UsageError for options that
-    exclude each other."""
+def chosen_runner(
+    model: str, clock: str, threads: int | None, specs: Sequence[Spec], *, quiet: bool
+) -> Runner:
+    """The runner that --model, --clock and --threads ask for, for these specs. Unless `quiet`,
+    says which clock it chose. Raises UsageError for options that exclude each other."""
     if model != PACKETS.name and is_given("clock"):
         raise UsageError(f"--clock: the {model} model has no clock; leave one of the two out")
+    if model == PACKETS.name and clock == AUTO:
+        choice = _auto_clock(threads, specs)
+        clock = choice.clock.name
+        if not quiet:
+            print_note(str(choice))
     runner = runner_of(model, clock)
     return runner if threads is None else runner.with_threads(threads)
+
+
+def _auto_clock(threads: int | None, specs: Sequence[Spec]) -> ClockChoice:
+    if threads is not None:
+        return ClockChoice(VIRTUAL, "the one that runs on several threads")
+    return auto_clock(specs)
 
 
 def record(

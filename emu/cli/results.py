@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 
 from emu.cli.notes import print_note
-from emu.cli.options import quiet_option, seeds_option, settings_option
+from emu.cli.options import AUTO_HELP, quiet_option, seeds_option, settings_option
 from emu.cli.record import record, refuse_unwritable
 from emu.cli.stopping import sigterm_interrupts
-from emu.clocks import CLOCKS, VIRTUAL
+from emu.clocks import AUTO, CLOCKS, EXACT, REAL, VIRTUAL, Clock
 from emu.errors import EmuError, UsageError
 from emu.output_dir import write_text, writing_into
 from emu.report.reruns import TIMES, Variation, name_of, variations
@@ -25,6 +25,7 @@ from emu.report.text import print_checks, print_reruns
 from emu.report.verdict import exit_code
 from emu.report.write import write_run
 from emu.runtime import runner_on
+from emu.runtime.auto_clock import ClockChoice, auto_clock
 from emu.spec.about import About
 from emu.spec.model import Spec, load_spec
 
@@ -36,11 +37,11 @@ _SPEC_FILE = "spec.json"
 @click.option(
     "--clock",
     "clocks",
-    type=click.Choice(list(CLOCKS)),
+    type=click.Choice([AUTO, *CLOCKS]),
     multiple=True,
-    default=(VIRTUAL.name,),
+    default=(AUTO,),
     show_default=True,
-    help="Run on this clock; several may be given.",
+    help=f"Run on this clock; several may be given. {AUTO_HELP}",
 )
 @seeds_option
 @click.option(
@@ -87,7 +88,6 @@ def command(
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: is not a folder; name a folder with specs")
-    clocks = tuple(dict.fromkeys(clocks))
     trials = [
         Experiment(path, variation, load_spec(path, (*settings, *variation.settings)))
         for path in sorted(folder.glob("*.emu.yml"))
@@ -96,12 +96,14 @@ def command(
     if page is not None:
         refuse_unwritable(page.parent, "--page")
     keeper = RunCache(out, resume, quiet)
-    chosen = [(trial, own) for trial in trials if (own := trial.of(clocks))]
+    chosen = [(trial, own) for trial in trials if (own := trial.on(clocks))]
     if not chosen:
         raise UsageError(
             f"{folder}: no spec there has an `about:` section that is for the "
-            f"{' or the '.join(clocks)} clock"
+            f"{' or the '.join(dict.fromkeys(clocks))} clock"
         )
+    if not quiet:
+        _print_choices(chosen)
     present = {trial.variation.name for trial, _ in chosen}
     for size in sizes:
         if name_of(size) not in present:
@@ -128,14 +130,14 @@ def command(
 
 
 def _run_all(
-    chosen: Sequence[tuple[Experiment, Sequence[str]]], keeper: RunCache
+    chosen: Sequence[tuple[Experiment, Sequence[ClockChoice]]], keeper: RunCache
 ) -> tuple[list[tuple[Experiment, Result]], EmuError | KeyboardInterrupt | None]:
     """The finished results, and the exception if a run failed or was stopped."""
     results: list[tuple[Experiment, Result]] = []
     try:
         with sigterm_interrupts():
-            for trial, clocks in chosen:
-                results.append((trial, trial.run(clocks, keeper)))
+            for trial, choices in chosen:
+                results.append((trial, trial.run([own.clock for own in choices], keeper)))
     except (EmuError, KeyboardInterrupt) as stop:
         return results, stop
     return results, None
@@ -176,26 +178,54 @@ class Experiment:
     variation: Variation
     spec: Spec
 
-    def of(self, clocks: Iterable[str]) -> list[str]:
+    def on(self, clocks: Iterable[str]) -> list[ClockChoice]:
         """The clocks among these that the spec is meant for."""
         about = self.spec.about
-        return [clock for clock in clocks if about and clock in about.clocks]
+        if about is None:
+            return []
+        asked = (self._auto() if name == AUTO else ClockChoice(CLOCKS[name]) for name in clocks)
+        meant = {choice.clock.name: choice for choice in asked if choice.clock.name in about.clocks}
+        return [*meant.values()]
 
-    def run(self, clocks: Sequence[str], keeper: RunCache) -> Result:
+    def run(self, clocks: Sequence[Clock], keeper: RunCache) -> Result:
         assert self.spec.about is not None
-        itself = {self.spec.name: self.spec} if self.spec.verify or not self.spec.compare else {}
-        variants = itself | self.spec.variants()
-        runs = {
-            clock: [self._run_one(*each, clock, keeper) for each in variants.items()]
+        runs: dict[str, list[RunFacts]] = {
+            clock.name: [
+                keeper.run(name, spec, clock.name, Path(self.spec.name, clock.name, name))
+                for name, spec in self._runs_on(clock).items()
+            ]
             for clock in clocks
         }
         return Result(self.spec.about, self.path, runs)
 
-    def _run_one(self, name: str, spec: Spec, clock: str, keeper: RunCache) -> RunFacts:
-        if not CLOCKS[clock].elides_payload:
-            spec = spec.model_copy(update={"payload": "real"})
-        called = self.variation.call(name)
-        return keeper.run(called, spec, clock, Path(self.spec.name, clock, called))
+    def _auto(self) -> ClockChoice:
+        assert self.spec.about is not None
+        meant = self.spec.about.clocks
+        if EXACT.name in meant:
+            return auto_clock([*self._runs_on(EXACT).values()])
+        only = VIRTUAL if VIRTUAL.name in meant else REAL
+        return ClockChoice(only, f"about.clocks has no {EXACT.name}")
+
+    def _runs_on(self, clock: Clock) -> dict[str, Spec]:
+        """Name -> the spec of each run on this clock."""
+        itself = {self.spec.name: self.spec} if self.spec.verify or not self.spec.compare else {}
+        variants = itself | self.spec.variants()
+        payload = {} if clock.elides_payload else {"payload": "real"}
+        return {
+            self.variation.call(name): variant.model_copy(update=payload)
+            for name, variant in variants.items()
+        }
+
+
+def _print_choices(chosen: Sequence[tuple[Experiment, Sequence[ClockChoice]]]) -> None:
+    """Prints the clocks of the runs, each with the specs that run on it."""
+    specs: dict[str, list[str]] = {}
+    for trial, choices in chosen:
+        for choice in choices:
+            specs.setdefault(str(choice), []).append(trial.variation.call(trial.spec.name))
+    for text, names in specs.items():
+        which = "all specs" if len(names) == len(chosen) else ", ".join(names)
+        print_note(f"{text} ({which})")
 
 
 def _print(results: Sequence[tuple[Experiment, Result]], runs: Sequence[RunFacts]) -> None:

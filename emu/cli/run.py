@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from emu.cli.options import (
-    clock_option,
+    auto_clock_option,
     json_option,
     model_option,
     out_option,
@@ -18,7 +18,6 @@ from emu.cli.options import (
     threads_option,
 )
 from emu.cli.record import chosen_runner, record, refuse_unwritable_file
-from emu.clocks import REAL
 from emu.output_dir import write_text, writing_into
 from emu.report.junit import junit_xml
 from emu.report.run_view import RunFacts
@@ -32,7 +31,7 @@ from emu.spec.model import load_spec
 @click.command("run")
 @spec_argument
 @settings_option
-@clock_option(default=REAL)
+@auto_clock_option
 @model_option
 @threads_option
 @out_option
@@ -63,7 +62,7 @@ def command(
     folder = out or Path("out") / spec.name
     if junit:
         refuse_unwritable_file(junit, "--junit")
-    runner = chosen_runner(model, clock, threads)
+    runner = chosen_runner(model, clock, threads, [spec], quiet=quiet)
     facts = RunFacts(spec.name, *record(spec.name, spec, runner, folder, quiet=quiet))
     artifacts = write_run(facts, folder)
     if junit:

@@ -67,8 +67,7 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
         *(row for name in loads for row in _fct_rows(name)),
         *(_busbw_row(name) for name in jobs),
         *(row for name in steps for row in _step_rows(name)),
-        ("fidelity", _fidelity),
-        ("  lateness, 99 % of frames", _lateness),
+        *(() if all(run.recording.is_exact for run in runs) else _FIDELITY_ROWS),
     ]
     conclusive = all(run.conclusive for run in runs)
     return Table(
@@ -343,3 +342,10 @@ def _fidelity(run: RunFacts) -> Cell:
     if not run.has_packets:
         return NOT_KNOWN
     return Cell("ok", Tone.GOOD) if run.conclusive else Cell("INCONCLUSIVE", Tone.BAD)
+
+
+_FIDELITY_ROWS: tuple[tuple[str, CellOf], ...] = (
+    ("fidelity", _fidelity),
+    ("  lateness, 99 % of frames", _lateness),
+)
+"""Of runs whose frames can be late."""

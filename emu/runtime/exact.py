@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from emu.clocks import EXACT
+from emu.clocks import EXACT, REAL, VIRTUAL, Clock
 from emu.errors import UsageError
 from emu.lab.ipc.jobs import RunExact
 from emu.lab.ipc.messages import Progress
@@ -24,6 +25,45 @@ from emu.spec.outages import slowest_convergence_ps
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
 from emu.subnet.sm_sweeps import swept
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """What in a spec the exact clock cannot run."""
+
+    why: str
+    clock: Clock
+    """The one that runs it."""
+    otherwise: str
+    """The change to the spec that makes the exact clock run it."""
+
+    def __str__(self) -> str:
+        return f"{self.why}; use --clock {self.clock.name}, or {self.otherwise}"
+
+
+def obstacle(spec: Spec) -> Obstacle | None:
+    """What in this spec the exact clock cannot run, if there is anything."""
+    if spec.streams().flows:
+        return Obstacle(
+            "stack: tcp is the TCP of this machine's kernel, whose time is real",
+            REAL,
+            "stack: rdma",
+        )
+    if spec.payload == "elided":
+        return Obstacle(
+            "payload: elided leaves the bytes of messages out, and packets on interfaces have "
+            "theirs",
+            VIRTUAL,
+            "--set payload=real",
+        )
+    ecns = (spec.port(port).ecn for port in spec.topology.build().switch_ports)
+    if any(ecn is not None and ecn.marker == "red" for ecn in ecns):
+        return Obstacle(
+            "switches.ecn.marker: red has its queues in the kernel, whose time is real",
+            REAL,
+            "--set switches.ecn.marker=auto",
+        )
+    return None
 
 
 class ExactRunner(Runner):
@@ -41,22 +81,8 @@ class ExactRunner(Runner):
         self._subnet = subnet
 
     def refuse(self, spec: Spec) -> None:
-        if spec.streams().flows:
-            raise UsageError(
-                "stack: tcp is the TCP of this machine's kernel, whose time is real; use --clock "
-                "real, or stack: rdma"
-            )
-        if spec.payload == "elided":
-            raise UsageError(
-                "payload: elided leaves the bytes of messages out, and packets on interfaces have "
-                "theirs; add --clock virtual, or --set payload=real"
-            )
-        ecns = (spec.port(port).ecn for port in spec.topology.build().switch_ports)
-        if any(ecn is not None and ecn.marker == "red" for ecn in ecns):
-            raise UsageError(
-                "switches.ecn.marker: red has its queues in the kernel, whose time is real; use "
-                "--clock real, or --set switches.ecn.marker=auto"
-            )
+        if found := obstacle(spec):
+            raise UsageError(str(found))
 
     def for_series(self, specs: Sequence[Spec]) -> ExactRunner:
         first, *others = specs

@@ -24,7 +24,7 @@ class About(Model):
     expected: str = Field(description="The expected outcome, with its numbers.")
     source: str = Field(description="Who measured or derived it, and where.")
     clocks: tuple[ClockName, ...] = Field(
-        default=("virtual", "real"),
+        default=("virtual", "exact", "real"),
         min_length=1,
         description="The clocks on which `emu results` runs the spec: only [virtual] where "
         "a lab would take too long.",

@@ -130,7 +130,7 @@ def test_an_internal_error_does_not_exit_with_1() -> None:
 
 def test_a_limit_on_open_files_is_named_first(tmp_path: Path) -> None:
     """Open vSwitch would wait for ever."""
-    run = f"EMU run {PAIR} --set slowdown=8000 --out {tmp_path}/out"
+    run = f"EMU run {PAIR} --clock exact --out {tmp_path}/out"
     done = _emu(f"ulimit -n 20; {run}", tmp_path)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("a process may open 20 files here, and this lab needs 64;")

@@ -8,10 +8,13 @@ import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from textwrap import indent
 
 import pytest
+from click.testing import CliRunner
 from markdown_it import MarkdownIt
 
+from emu.cli.main import cli
 from tests.support.doc_blocks import PAGES, ROOT
 
 WRITTEN = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
@@ -72,6 +75,14 @@ def test_make_targets_exist(page: str) -> None:
     targets = re.findall(r"\bmake ([a-z-]+)", " ".join(_code(ROOT / page)))
     known = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert {*targets} <= {*known}
+
+
+def test_the_table_of_the_readme_is_what_the_demo_prints(tmp_path: Path) -> None:
+    demo = ROOT / "topologies/incast.emu.yml"
+    words = ("compare", str(demo), "--clock", "virtual", "--quiet", "--out", str(tmp_path))
+    printed = CliRunner().invoke(cli, words).stdout
+    table = printed.partition("The same workload on each fabric\n")[2].partition("\n- ")[0]
+    assert indent(table, "    ") in (ROOT / "README.md").read_text()
 
 
 def _code(page: Path) -> Iterator[str]:

@@ -75,6 +75,8 @@ FAULTS = {
     "pause-storm": (ROCE, "at: 5us, for: 50us, pause-storm: {host: h1, priority: 3}"),
     "slow-receiver": (ROCE, "slow-receiver: {host: h1, rate: 20Gbit}"),
     "wrong-ecn": (ROCE, "at: 8us, for: 20us, wrong-ecn: {switch: leaf1, kmin: 40KB, kmax: 41KB}"),
+    "wrong-map": (ROCE, "at: 8us, for: 20us, wrong-map: {switch: leaf1, dscp: {26: 0}}"),
+    "small-headroom": (ROCE, "at: 5us, small-headroom: {port: 'leaf1:h2', headroom: 5KB}"),
     "ib-duplication": (IB, "duplication: {cable: h2:leaf1, every: 4}"),
     "lost-credits": (IB, "flow-control: {cable: leaf1:h1, every: 3}"),
     "ib-link-down": (IB, "at: 10us, for: 15us, link-down: {cable: leaf1:h2}"),

@@ -45,7 +45,7 @@ _IS_PROGRESS = f"{NAME}  "
 def lab(user: User, tmp_path: Path) -> RunningLab:
     spec = tmp_path / f"{NAME}.emu.yml"
     spec.write_text(SPEC)
-    return RunningLab(user, *EMU, "run", str(spec))
+    return RunningLab(user, *EMU, "run", "--clock", "real", str(spec))
 
 
 def _end(lab: RunningLab) -> Ended:

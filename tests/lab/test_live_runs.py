@@ -26,6 +26,7 @@ from tests.support.typed_json import misfits
 from tests.support.user import User, wait
 
 MTU = 4096
+REAL = ("--clock", "real")
 
 
 def _text(name: str, *, fabric: str = "roce", size: int, more: str = "") -> str:
@@ -55,10 +56,7 @@ def _document(text: str, kind: type) -> Any:
 
 
 def test_two_labs_run_independently(user: User, tmp_path: Path) -> None:
-    """Both have the same names and addresses, and each delivers exactly its own traffic.
-
-    There may be retransmissions if the machine was too late.
-    """
+    """Both have the same names and addresses, and each delivers exactly its own traffic."""
     sizes = {"roce": 400_000, "ib": 300_000}
     running = {
         fabric: user.emu("run", _file(tmp_path, _text(fabric, fabric=fabric, size=size)), "--json")
@@ -66,12 +64,11 @@ def test_two_labs_run_independently(user: User, tmp_path: Path) -> None:
     }
     for fabric, process in running.items():
         ended = wait(process)
-        assert ended.code in (0, 5), ended.err
+        assert ended.code == 0, ended.err
         summary = _document(ended.out, Summary)
-        assert (summary["name"], summary["fabric"]) == (fabric, fabric)
+        assert (summary["name"], summary["fabric"], summary["clock"]) == (fabric, fabric, "exact")
         assert [flow["completed"] for flow in summary["flows"]] == [True, True]
-        resent = summary["totals"]["retransmitted_packets"]
-        assert 0 <= _packets_to_h1(summary) - 2 * -(-sizes[fabric] // MTU) <= resent
+        assert _packets_to_h1(summary) == 2 * -(-sizes[fabric] // MTU)
 
 
 def _packets_to_h1(summary: Any) -> int:
@@ -83,16 +80,16 @@ def _packets_to_h1(summary: Any) -> int:
 def test_a_run_prints_one_json_document_of_its_schema(myself: User, tmp_path: Path) -> None:
     """Text for people goes to stderr."""
     ended = myself.run_emu("run", _file(tmp_path, _text("one", size=100_000)), "--json")
-    assert ended.code in (0, 5), ended.err
+    assert ended.code == 0, ended.err
     assert _document(ended.out, Summary)["schema"] == "emu.summary/1"
-    assert "one: RoCEv2, ovs plane, real clock" in ended.err
+    assert "one: RoCEv2, ovs plane, exact clock" in ended.err
 
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
 def test_a_run_that_is_too_fast_is_inconclusive(myself: User, tmp_path: Path, fabric: str) -> None:
     """No number of the run is shown as a result, and its checks are not judged."""
     text = _text("hasty", fabric=fabric, size=1_000_000, more="verify: [{completed: all}]\n")
-    ended = myself.run_emu("run", _file(tmp_path, text), "--set", "slowdown=1")
+    ended = myself.run_emu("run", _file(tmp_path, text), "--set", "slowdown=1", *REAL)
     assert ended.code == ExitCode.INCONCLUSIVE, ended.err
     assert ended.out.startswith("hasty is INCONCLUSIVE")
     assert "try slowdown:" in ended.out
@@ -103,7 +100,8 @@ def test_a_run_that_is_too_fast_is_inconclusive(myself: User, tmp_path: Path, fa
 def test_a_run_records_lateness_and_cpu_time(myself: User, tmp_path: Path) -> None:
     """The verdict rests on the lateness of every frame and the CPU time of each process."""
     out = tmp_path / "out"
-    ended = myself.run_emu("run", _file(tmp_path, _text("kept", size=100_000)), "--out", out)
+    spec = _file(tmp_path, _text("kept", size=100_000))
+    ended = myself.run_emu("run", spec, *REAL, "--out", out)
     assert ended.code in (0, 5), ended.err
     recording = load_recording(out)
     fidelity, series = recording.fidelity, recording.series
@@ -128,7 +126,8 @@ def test_a_run_records_lateness_and_cpu_time(myself: User, tmp_path: Path) -> No
 def test_losses_over_time_equal_those_of_the_verdict(myself: User, tmp_path: Path) -> None:
     """The run is too fast for any machine, so Open vSwitch loses packets or buffers are full."""
     out, text = tmp_path / "out", _text("hasty", size=10_000_000)
-    ended = myself.run_emu("run", _file(tmp_path, text), "--set", "slowdown=1", "--out", out)
+    spec = _file(tmp_path, text)
+    ended = myself.run_emu("run", spec, *REAL, "--set", "slowdown=1", "--out", out)
     assert ended.code == ExitCode.INCONCLUSIVE, ended.err
     recording = load_recording(out)
     said = {
@@ -150,7 +149,7 @@ def test_dctcp_echoes_marks_and_keeps_the_queue_near_k(myself: User, tmp_path: P
     )
     out = tmp_path / "out"
     ended = myself.run_emu("run", _file(tmp_path, text), "--out", out)
-    assert ended.code in (0, 5), ended.err
+    assert ended.code == 0, ended.err
     recording = load_recording(out)
     receiver = recording.hosts["h1"]
     heard = sum(recording.hosts[host]["rp_becn_received"] for host in ("h2", "h3"))
@@ -159,7 +158,7 @@ def test_dctcp_echoes_marks_and_keeps_the_queue_near_k(myself: User, tmp_path: P
     series = recording.series
     busy = (series.time_ns > 50_000) & (series.time_ns < 200_000)
     depths = series.queue_bytes[busy, series.ports.index("leaf1:h1")]
-    assert ended.code == 5 or 30_000 < depths.mean() < 90_000
+    assert 30_000 < depths.mean() < 90_000
 
 
 def test_a_comparison_prints_one_json_document(myself: User, tmp_path: Path) -> None:
@@ -167,7 +166,7 @@ def test_a_comparison_prints_one_json_document(myself: User, tmp_path: Path) -> 
     variants = "compare: {a: {}, b: {fabric: ib, switches: {pfc: off}}}\n"
     spec = _file(tmp_path, _text("two", size=100_000, more=variants))
     ended = myself.run_emu("compare", spec, "--json")
-    assert ended.code in (0, 5), ended.err
+    assert ended.code == 0, ended.err
     document = _document(ended.out, Comparison)
     assert {name: run["fabric"] for name, run in document["runs"].items()} == {
         "a": "roce",
@@ -175,38 +174,25 @@ def test_a_comparison_prints_one_json_document(myself: User, tmp_path: Path) -> 
     }
 
 
-@pytest.mark.parametrize(
-    ("initiators", "depth", "judged"),
-    [
-        pytest.param("h3", 1, {"iops": 0.02, "p50_ns": 0.02}, id="one at a time"),
-        pytest.param("h2-h3", 2, {"iops": 0.05}, id="four at a time"),
-    ],
-)
-def test_drives_are_equally_fast_on_both_clocks(
-    myself: User, tmp_path: Path, initiators: str, depth: int, judged: dict[str, float]
+@pytest.mark.parametrize("fabric", ["roce", "ib"])
+def test_drives_are_equally_fast_on_real_and_virtual_clock(
+    myself: User, tmp_path: Path, fabric: str
 ) -> None:
-    """Each I/O waits for the one before it on both fabrics, and all bytes arrive.
-
-    I/Os that meet take one of a few times, by which of them is a frame ahead. A few nanoseconds
-    thus move the median from one time to the next, but hardly the mean, which decides the IOPS.
-    """
-    drives = f"pattern: storage, from: {initiators}, to: h1, block: 16KiB, depth: {depth}"
+    """Each I/O waits for the one before it, and all bytes arrive."""
+    drives = "pattern: storage, from: h3, to: h1, block: 16KiB, depth: 1"
     drives += ", count: 30, reads: 50%, media: 20us}"
-    text = _text("disks", size=1, more="compare: {roce: {}, ib: {fabric: ib}}\n")
-    spec = _file(tmp_path, re.sub("pattern: .*}", drives, text))
+    spec = _file(tmp_path, re.sub("pattern: .*}", drives, _text("disks", fabric=fabric, size=1)))
     runs = {}
     for clock in ("real", "virtual"):
-        ended = myself.run_emu("compare", spec, "--json", "--clock", clock)
+        ended = myself.run_emu("run", spec, "--json", "--clock", clock)
         assert ended.code in (0, 5), ended.err
-        runs[clock] = _document(ended.out, Comparison)["runs"]
-    for fabric, real in runs["real"].items():
-        assert [flow["completed"] for flow in real["flows"]] == [True] * len(real["flows"])
-        if real["fidelity"]["verdict"] != "ok":
-            continue
-        for one, other in zip(real["ios"], runs["virtual"][fabric]["ios"], strict=True):
-            assert {name: one[name] for name in judged} == {
-                name: pytest.approx(other[name], rel=within) for name, within in judged.items()
-            }
+        runs[clock] = _document(ended.out, Summary)
+    real, virtual = runs.values()
+    assert [flow["completed"] for flow in real["flows"]] == [True] * len(real["flows"])
+    if real["fidelity"]["verdict"] == "ok":
+        for one, other in zip(real["ios"], virtual["ios"], strict=True):
+            assert one["iops"] == pytest.approx(other["iops"], rel=0.02)
+            assert one["p50_ns"] == pytest.approx(other["p50_ns"], rel=0.02)
 
 
 @pytest.mark.usefixtures("lab_machine")

@@ -75,7 +75,7 @@ def test_failed_cables_and_switches_are_routed_around(myself: User, tmp_path: Pa
 def lab(myself: User, tmp_path: Path) -> RunningLab:
     spec = tmp_path / "managed.emu.yml"
     spec.write_text(TREE)
-    return RunningLab(myself, *EMU, "run", str(spec))
+    return RunningLab(myself, *EMU, "run", "--clock", "real", str(spec))
 
 
 def test_forwarding_continues_without_opensm(lab: RunningLab) -> None:

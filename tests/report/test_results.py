@@ -40,7 +40,8 @@ def run(folder: Path, at_least: str, *options: str) -> Result:
     (folder / "alone.emu.yml").write_text(SPEC.replace("AT_LEAST", at_least))
     (folder / "other.emu.yml").write_text("topology: {kind: dumbbell, hosts_per_side: 1}\n")
     words = [str(folder), "--page", str(folder / "README.md"), "--out", str(folder / "out")]
-    return CliRunner().invoke(command, [*words, *options])
+    clock = () if "--clock" in options else ("--clock", "virtual")
+    return CliRunner().invoke(command, [*words, *clock, *options])
 
 
 def test_results_stand_beside_the_expected(tmp_path: Path) -> None:
@@ -90,7 +91,7 @@ def test_a_result_may_be_for_one_clock_alone(tmp_path: Path) -> None:
     spec = SPEC.replace("  id: T1", "  clocks: [real]\n  id: T1").replace("AT_LEAST", "1Gbit")
     (tmp_path / "real.emu.yml").write_text(spec)
     with pytest.raises(UsageError, match="has an `about:` section that is for the virtual clock"):
-        CliRunner().invoke(command, [str(tmp_path)], catch_exceptions=False)
+        CliRunner().invoke(command, [str(tmp_path), "--clock", "virtual"], catch_exceptions=False)
 
 
 def test_the_page_shows_the_tolerance_of_each_clock() -> None:

@@ -20,16 +20,15 @@ def test_ebpf_and_shim_mark_along_the_curve(myself: User, tmp_path: Path, marker
     """The spec's checks compare the marks in the capture with the curve at every depth."""
     if marker == "ebpf":
         need("eBPF marker")
-    settings = ("--set", "slowdown=8000", "--set", f"switches.ecn.marker={marker}")
+    settings = ("--set", f"switches.ecn.marker={marker}")
     ended = myself.run_emu("run", CURVE, *settings, "--out", tmp_path / "out")
-    assert ended.code in (0, 5), ended.out
+    assert ended.code == 0, ended.out
     assert load_recording(tmp_path / "out").marker == marker
-    assert (ended.out.count("passed  ") == 10) == (ended.code == 0), ended.out
+    assert ended.out.count("passed  ") == 10, ended.out
 
 
 TAGGED = """
 name: tagged
-slowdown: 8000
 topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 2}
 switches:
   pfc: {}
@@ -48,7 +47,7 @@ def test_tagged_frames_cross_open_vswitch_and_are_marked(myself: User, tmp_path:
     spec = tmp_path / "tagged.emu.yml"
     spec.write_text(TAGGED)
     ended = myself.run_emu("run", spec, "--out", tmp_path / "out")
-    assert ended.code in (0, 5), ended.out
+    assert ended.code == 0, ended.out
     recording = load_recording(tmp_path / "out")
     assert all(flow.completed for flow in recording.flows)
     assert recording.totals["drops_lossless"] == recording.totals["drops_lossy"] == 0
