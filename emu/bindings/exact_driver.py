@@ -23,6 +23,8 @@ from emu.errors import FabricError
 from emu.units import write_time
 from topologies.graph import Port
 
+_NEVER = 2**63 - 1
+
 
 class Outcome(IntEnum):
     """Why `ExactDriver.run` returned."""
@@ -31,6 +33,7 @@ class Outcome(IntEnum):
     FINISHED = lib.EXACT_FINISHED
     PAUSED = lib.EXACT_PAUSED
     FAILED = lib.EXACT_FAILED
+    STANDS = lib.EXACT_STANDS
 
 
 @dataclass(frozen=True)
@@ -59,19 +62,16 @@ def shared_memory(cables: int) -> int:
 class ExactDriver:
     """A part of a fabric on the exact clock. Use as a context manager."""
 
-    def __init__(self, fabric: Fabric, *, memory: int, step_ps: int, wake: int) -> None:
-        """`memory`: a descriptor from `shared_memory`. The run ends with the step in which the
-        workload ends. `run` returns when the descriptor `wake` becomes readable."""
+    def __init__(self, fabric: Fabric, *, step_ps: int, wake: int) -> None:
+        """A run ends with the step in which its workload ends. `run` returns when the descriptor
+        `wake` becomes readable."""
         self._fabric = fabric
         self._sockets: list[socket.socket] = []
         self._marker: MarkerMaps | None = None
-        limit_ps = -(-fabric.spec.time_limit_ps // 1000) * 1000
         is_nics = fabric.members is NodeSubset.HOSTS
         side = lib.EXACT_NICS if is_nics else lib.EXACT_SWITCHES
         self._cable = {host: number for number, host in enumerate(fabric.topology.host)}
-        self._core = lib.exact_new(
-            fabric.core, side, memory, len(self._cable), step_ps, limit_ps, wake
-        )
+        self._core = lib.exact_new(fabric.core, side, len(self._cable), step_ps, wake)
         _check(self._core != ffi.NULL)
 
     def __enter__(self) -> Self:
@@ -124,6 +124,22 @@ class ExactDriver:
     def finish_with(self, workload: Any) -> None:
         """The run ends with this workload (a `struct workload *`)."""
         lib.exact_set_workload(self._core, workload)
+
+    def join(self, memory: int) -> None:
+        """Joins the other process for one run. `memory`: a descriptor from `shared_memory`. All
+        cables must be attached. The switches must join first: their present time is the NICs'
+        time 0."""
+        limit_ps = -(-self._fabric.spec.time_limit_ps // 1000) * 1000
+        _check(lib.exact_join(self._core, memory, self._fabric.now_ps + limit_ps))
+
+    def leave(self) -> None:
+        """Leaves the other process: the switches run on alone, and can be joined by other NICs."""
+        lib.exact_leave(self._core)
+
+    def hold(self, at_ps: int | None) -> None:
+        """Lets emulated time stand at `at_ps`, or as soon as possible if that is past; None: lets
+        it run. For the switches; the NICs follow."""
+        lib.exact_hold(self._core, _NEVER if at_ps is None else at_ps)
 
     def run(self, *, seconds: float) -> Outcome:
         """Runs for `seconds` of wall-clock time, or until captures want to be drained. Raises

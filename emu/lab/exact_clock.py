@@ -51,7 +51,7 @@ def emulate_switches(channel: Channel, setup: SetUpShim, files: list[int]) -> No
     fabric = Fabric(spec, topology, NodeSubset.SWITCHES, subnet=setup.subnet, exact=True)
     with (
         fabric,
-        ExactDriver(fabric, memory=memory, step_ps=STEP_PS, wake=channel.fileno()) as driver,
+        ExactDriver(fabric, step_ps=STEP_PS, wake=channel.fileno()) as driver,
     ):
         capture = CaptureFile(fabric, PRIVATE / "capture", ports)
         fabric.connect()
@@ -61,6 +61,7 @@ def emulate_switches(channel: Channel, setup: SetUpShim, files: list[int]) -> No
         if marker:
             program, depths, curves = marker
             driver.share_marker(program, depths, curves, _marked_ports(setup))
+        driver.join(memory)
         channel.send(ShimReady())
         channel.expect(Start)
         fabric.start()
@@ -76,11 +77,12 @@ def emulate_nics(channel: Channel, setup: SetUpNics) -> None:
     ports = [p for p in captured_ports(spec, topology) if p.node in topology.host]
     with Fabric(spec, topology, NodeSubset.HOSTS, subnet=setup.subnet, exact=True) as fabric:
         endpoints = HostNics(fabric, spec.workload(), setup.subnet)
-        with ExactDriver(fabric, memory=memory, step_ps=STEP_PS, wake=channel.fileno()) as driver:
+        with ExactDriver(fabric, step_ps=STEP_PS, wake=channel.fileno()) as driver:
             capture = CaptureFile(fabric, PRIVATE / "nic-capture", ports)
             fabric.capture(ports)
             fabric.sample(endpoints.flow_bytes, endpoints.flow_hosts)
             _attach_nics(driver, fabric, setup.hosts)
+            driver.join(memory)
             _send_ready(channel, endpoints)
             channel.expect(Start)
             fabric.start()

@@ -24,10 +24,10 @@ enum exact_side { EXACT_SWITCHES, EXACT_NICS };
 /* The size of the memory that both processes share, cleared, for so many cables between them. */
 size_t exact_memory_bytes(uint32_t cables);
 
-/* `memory_fd`: that memory. The run ends with the step of `step_ps` in which the workload ends, or
- * at `limit_ps`. NULL: no memory. */
-struct exact_driver *exact_new(struct fabric *fabric, enum exact_side side, int memory_fd,
-                               uint32_t cables, int64_t step_ps, int64_t limit_ps, int wake_fd);
+/* A process with up to so many cables to the other. A run ends with the step of `step_ps` in which
+ * the workload ends. NULL: no memory. */
+struct exact_driver *exact_new(struct fabric *fabric, enum exact_side side, uint32_t cables,
+                               int64_t step_ps, int wake_fd);
 void exact_free(struct exact_driver *driver);
 
 /* Adds a socket that receives by a ring of so many frames; returns its channel, or -1. */
@@ -49,15 +49,29 @@ void exact_set_marker(struct exact_driver *driver, int program_fd, uint32_t *dep
 /* The workload whose end ends the run; in the process of the NICs. */
 void exact_set_workload(struct exact_driver *driver, struct workload *workload);
 
+/* Joins the other process, by the memory that both share, for one run, which ends at `limit_ps` at
+ * the latest. All cables must be attached. The NICs' time 0 is the present time of the switches,
+ * which must join first. */
+bool exact_join(struct exact_driver *driver, int memory_fd, int64_t limit_ps);
+/* Leaves the other process, at the end of the run or before. The switches can run on alone, and be
+ * joined by other NICs. */
+void exact_leave(struct exact_driver *driver);
+
+/* Of the switches: emulated time stands in both processes at `at_ps`, or as soon as possible if
+ * that is past; INT64_MAX: it runs on. */
+void exact_hold(struct exact_driver *driver, int64_t at_ps);
+
 /* How exact_run ends. */
 enum exact_outcome {
     EXACT_WOKEN,    /* wake_fd is readable */
     EXACT_FINISHED, /* the run is over, in both processes */
     EXACT_PAUSED,   /* `until_ns` has passed, or captures want to be removed */
     EXACT_FAILED,   /* exact_failed says why */
+    EXACT_STANDS,   /* emulated time stands: exact_hold, or alone with nothing on the way */
 };
 
-/* Runs until one of these, with `until_ns` on CLOCK_MONOTONIC; then call it again. */
+/* Runs until one of these, with `until_ns` on CLOCK_MONOTONIC; then call it again. Switches alone
+ * run on while there are frames on the way, or up to the time of exact_hold. */
 enum exact_outcome exact_run(struct exact_driver *driver, int64_t until_ns);
 
 enum exact_failure_kind {

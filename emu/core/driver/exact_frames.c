@@ -86,13 +86,19 @@ void exact_departed(void *owner, struct port *end, const struct frame *frame, pi
 {
     struct exact_driver *driver = owner;
     struct attachment *to = driver->by_index[end->index];
+    picoseconds epoch = driver->exchange.epoch;
+    if (!to->sends) {
+        struct frame alone = copy_of(driver, frame);
+        exact_enqueue(driver, to, &alone);
+        return;
+    }
     if (ring_count(to->sends) >= to->room)
         wait_for_room(driver, to);
     if (driver->has_failed)
         return;
-    struct stamp stamp = {.start = start,
-                          .tail_at = frame->tail_at,
-                          .due_at = frame->due_at,
+    struct stamp stamp = {.start = start + epoch,
+                          .tail_at = frame->tail_at + epoch,
+                          .due_at = frame->due_at + epoch,
                           .id = frame->id,
                           .digest = digest_of(frame->bytes, frame->stored),
                           .length = frame->length,
@@ -129,6 +135,12 @@ static bool is_emulated(const struct attachment *from, const struct rx_frame *rx
            (bytes[udp + 2] << 8 | bytes[udp + 3]) == ROCE_UDP_PORT;
 }
 
+/* The stamp of the frame that comes in next; NULL: none is on the way. */
+static const struct stamp *next_stamp(const struct attachment *from)
+{
+    return from->receives && ring_count(from->receives) ? ring_at(from->receives, 0) : NULL;
+}
+
 static bool is_stamped(const struct stamp *stamp, const uint8_t *bytes, uint32_t length)
 {
     return stamp->length == length && stamp->digest == digest_of(bytes, length);
@@ -137,11 +149,11 @@ static bool is_stamped(const struct stamp *stamp, const uint8_t *bytes, uint32_t
 static void fail_frame(struct exact_driver *driver, enum exact_failure_kind kind,
                        const struct attachment *from)
 {
-    const struct stamp *stamp = ring_count(from->receives) ? ring_at(from->receives, 0) : NULL;
+    const struct stamp *stamp = next_stamp(from);
     struct exact_failure failure = {
         .kind = kind, .index = from->end->index, .number = from->received + 1};
     if (stamp) {
-        failure.at_ps = stamp->start;
+        failure.at_ps = stamp->start - driver->exchange.epoch;
         failure.length = stamp->length;
     }
     exact_fail(driver, failure);
@@ -151,9 +163,11 @@ static void fail_frame(struct exact_driver *driver, enum exact_failure_kind kind
 static void take_foreign(struct exact_driver *driver, const struct rx_frame *rx,
                          const struct attachment *from)
 {
+    enum { WAITING = 1024 }; /* while emulated time stands */
     struct fabric *fabric = driver->fabric;
     driver->counts.foreign++;
-    if (from->end->framing != FRAMING_ETHERNET || rx->length > fabric_only_pool(fabric)->large.room)
+    if (from->end->framing != FRAMING_ETHERNET ||
+        rx->length > fabric_only_pool(fabric)->large.room || driver->foreign_waiting >= WAITING)
         return;
     struct frame *frame = frame_new(fabric_only_pool(fabric), FRAME_ETHERNET, rx->length);
     if (!frame)
@@ -161,6 +175,7 @@ static void take_foreign(struct exact_driver *driver, const struct rx_frame *rx,
     memcpy(frame->bytes, rx->bytes, rx->length);
     frame->out_port = (uint16_t)from->end->index;
     list_push(&driver->foreign, frame);
+    driver->foreign_waiting++;
 }
 
 static void take_stamped(struct exact_driver *driver, struct attachment *from,
@@ -173,8 +188,8 @@ static void take_stamped(struct exact_driver *driver, struct attachment *from,
     }
     memcpy(frame->bytes, bytes, stamp->length);
     frame->id = stamp->id;
-    frame->tail_at = stamp->tail_at;
-    frame->due_at = stamp->due_at;
+    frame->tail_at = stamp->tail_at - driver->exchange.epoch;
+    frame->due_at = stamp->due_at - driver->exchange.epoch;
     frame->tc = stamp->tc;
     frame->corrupt = stamp->corrupt;
     port_on_the_way(from->end, frame);
@@ -185,14 +200,15 @@ static void take_from_cable(struct exact_driver *driver, struct attachment *from
 {
     uint32_t encap = from->end->framing == FRAMING_ETHERNET ? 0 : IB_ENCAP_BYTES;
     const uint8_t *bytes = rx->bytes + encap;
-    const struct stamp *stamp = ring_count(from->receives) ? ring_at(from->receives, 0) : NULL;
+    const struct stamp *stamp = next_stamp(from);
     if (stamp && rx->length >= encap && is_stamped(stamp, bytes, rx->length - encap)) {
         take_stamped(driver, from, stamp, bytes);
         from->received++;
         driver->received++;
         ring_pop(from->receives);
     } else if (is_emulated(from, rx)) {
-        fail_frame(driver, EXACT_FRAME_CHANGED, from);
+        if (from->receives) /* else of NICs that have ended */
+            fail_frame(driver, EXACT_FRAME_CHANGED, from);
     } else {
         take_foreign(driver, rx, from);
     }
@@ -222,13 +238,13 @@ static void drain_channel(struct exact_driver *driver, struct channel *channel)
 void exact_drain(struct exact_driver *driver)
 {
     uint64_t before = driver->received;
-    if (driver->exchange.side == EXACT_SWITCHES)
+    if (driver->side == EXACT_SWITCHES)
         drain_channel(driver, driver->channels[0]);
     else
         for (uint32_t i = 0; i < driver->attached_cables; i++)
-            if (ring_count(driver->cables[i]->receives))
+            if (next_stamp(driver->cables[i]))
                 drain_channel(driver, driver->cables[i]->channel);
-    if (driver->received != before)
+    if (driver->received != before && exact_has_joined(driver))
         exchange_received(&driver->exchange);
 }
 
@@ -241,7 +257,7 @@ void exact_wait_for_frames(const struct exact_driver *driver)
 static void fail_missing(struct exact_driver *driver)
 {
     for (uint32_t i = 0; i < driver->attached_cables; i++)
-        if (ring_count(driver->cables[i]->receives)) {
+        if (next_stamp(driver->cables[i])) {
             fail_frame(driver, EXACT_FRAME_LOST, driver->cables[i]);
             return;
         }

@@ -47,6 +47,8 @@ static void publish(struct exact_driver *driver)
                             .arrives = driver->arrives,
                             .stop = driver->stop,
                             .checked = driver->checked,
+                            .now = clock->now,
+                            .hold = driver->hold,
                             .sent = driver->counts.sent,
                             .done = driver->done};
     driver->arrives = NEVER;
@@ -58,6 +60,7 @@ static void deliver_foreign(struct exact_driver *driver)
     struct fabric *fabric = driver->fabric;
     while (driver->foreign.first) {
         struct frame *frame = list_pop(&driver->foreign);
+        driver->foreign_waiting--;
         struct port *end = fabric->ports[frame->out_port];
         frame->out_port = 0;
         frame->tail_at = fabric_now(fabric);
@@ -72,6 +75,24 @@ static void check_workload(struct exact_driver *driver, picoseconds now)
     driver->checked = now;
 }
 
+/* When both processes stand, as known after their latest windows; NEVER: they run on. Neither has
+ * passed that time. */
+static picoseconds standing_time(const struct exact_driver *driver)
+{
+    struct window own = exchange_own(&driver->exchange), other = exchange_other(&driver->exchange);
+    picoseconds hold = driver->side == EXACT_SWITCHES ? own.hold : other.hold;
+    picoseconds latest = own.now > other.now ? own.now : other.now;
+    return hold > latest ? hold : latest;
+}
+
+/* Whether both processes stand now. */
+static bool both_stand(const struct exact_driver *driver)
+{
+    picoseconds hold = standing_time(driver);
+    return exchange_own(&driver->exchange).now == hold &&
+           exchange_other(&driver->exchange).now == hold;
+}
+
 static void run_window(struct exact_driver *driver)
 {
     struct exchange *exchange = &driver->exchange;
@@ -81,9 +102,10 @@ static void run_window(struct exact_driver *driver)
     picoseconds mine = earlier(own.next, other.arrives);
     picoseconds theirs = earlier(other.next, own.arrives);
     picoseconds bound = after(earlier(theirs, after(mine, out)), in);
-    picoseconds end = step_end(driver, exchange->side == EXACT_NICS ? &own : &other);
+    picoseconds end = step_end(driver, driver->side == EXACT_NICS ? &own : &other);
     end = earlier(end, earlier(own.stop, other.stop));
-    picoseconds until = earlier(bound == NEVER ? NEVER : bound - 1, end);
+    picoseconds hold = standing_time(driver);
+    picoseconds until = earlier(bound == NEVER ? NEVER : bound - 1, earlier(end, hold));
     driver->counts.windows++;
     deliver_foreign(driver);
     if (until > clock->now)
@@ -113,7 +135,7 @@ static bool wait_for_other(struct exact_driver *driver)
         int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
         since_ns = since_ns ? since_ns : now_ns;
         exact_drain(driver);
-        if (now_ns - since_ns > SILENT_AFTER_NS)
+        if (now_ns - since_ns > SILENT_AFTER_NS && !driver->stands)
             exact_fail(driver, (struct exact_failure){.kind = EXACT_OTHER_SILENT});
         if (driver->has_failed || is_woken(driver))
             return false;
@@ -123,6 +145,8 @@ static bool wait_for_other(struct exact_driver *driver)
 
 static void begin(struct exact_driver *driver)
 {
+    if (driver->side == EXACT_NICS)
+        driver->exchange.epoch = driver->exchange.memory->epoch;
     driver->exchange.own->lookahead = own_lookahead(driver);
     if (driver->workload)
         check_workload(driver, fabric_now(driver->fabric));
@@ -130,7 +154,17 @@ static void begin(struct exact_driver *driver)
     publish(driver);
 }
 
-enum exact_outcome exact_run(struct exact_driver *driver, int64_t until_ns)
+/* Whether both processes stand, which has not been reported for this window. */
+static bool has_come_to_stand(struct exact_driver *driver)
+{
+    uint32_t turn = driver->exchange.own->turn;
+    driver->stands = both_stand(driver);
+    bool is_new = driver->stands && driver->stood != turn;
+    driver->stood = turn;
+    return is_new;
+}
+
+static enum exact_outcome run_joined(struct exact_driver *driver, int64_t until_ns)
 {
     if (!driver->started)
         begin(driver);
@@ -144,6 +178,8 @@ enum exact_outcome exact_run(struct exact_driver *driver, int64_t until_ns)
             return EXACT_FAILED;
         if (own.done && other.done)
             return EXACT_FINISHED;
+        if (has_come_to_stand(driver))
+            return EXACT_STANDS;
         run_window(driver);
         publish(driver);
         if (driver->has_failed)
@@ -153,6 +189,42 @@ enum exact_outcome exact_run(struct exact_driver *driver, int64_t until_ns)
         if (rounds % ROUNDS_BETWEEN_LOOKS == 0 && clock_ns(CLOCK_MONOTONIC) >= until_ns)
             return EXACT_PAUSED;
     }
+}
+
+/* Whether emulated time goes on in switches alone: up to the time at which it is to stand, or while
+ * frames are on the way. */
+static bool goes_on_alone(struct exact_driver *driver)
+{
+    picoseconds now = fabric_now(driver->fabric);
+    if (driver->hold != NEVER)
+        return now < driver->hold;
+    if (driver->foreign.first)
+        driver->idle_after = now + EXACT_SETTLES;
+    return now < driver->idle_after && fabric_frames_in_use(driver->fabric) > 0;
+}
+
+static enum exact_outcome run_alone(struct exact_driver *driver, int64_t until_ns)
+{
+    for (;;) {
+        exact_drain(driver);
+        if (!driver->has_failed && !goes_on_alone(driver))
+            return EXACT_STANDS;
+        deliver_foreign(driver);
+        fabric_run(driver->fabric,
+                   earlier(fabric_now(driver->fabric) + driver->step, driver->hold));
+        exact_flush(driver);
+        if (driver->has_failed)
+            return EXACT_FAILED;
+        if (is_woken(driver))
+            return EXACT_WOKEN;
+        if (fabric_captures_want_out(driver->fabric) || clock_ns(CLOCK_MONOTONIC) >= until_ns)
+            return EXACT_PAUSED;
+    }
+}
+
+enum exact_outcome exact_run(struct exact_driver *driver, int64_t until_ns)
+{
+    return exact_has_joined(driver) ? run_joined(driver, until_ns) : run_alone(driver, until_ns);
 }
 
 /* ---- how it went ---------------------------------------------------------------------------- */

@@ -20,16 +20,16 @@ static bool watch(const struct exact_driver *driver, int fd)
     return epoll_ctl(driver->epoll_fd, EPOLL_CTL_ADD, fd, &readable) == 0;
 }
 
-struct exact_driver *exact_new(struct fabric *fabric, enum exact_side side, int memory_fd,
-                               uint32_t cables, int64_t step_ps, int64_t limit_ps, int wake_fd)
+struct exact_driver *exact_new(struct fabric *fabric, enum exact_side side, uint32_t cables,
+                               int64_t step_ps, int wake_fd)
 {
     struct exact_driver *driver = calloc(1, sizeof *driver);
     if (!driver)
         return NULL;
     driver->fabric = fabric;
+    driver->side = side;
     driver->step = step_ps;
-    driver->limit = limit_ps;
-    driver->stop = driver->arrives = NEVER;
+    driver->hold = NEVER;
     driver->wake_fd = wake_fd;
     driver->marker.program_fd = -1;
     driver->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -39,7 +39,7 @@ struct exact_driver *exact_new(struct fabric *fabric, enum exact_side side, int 
     driver->by_index = calloc(fabric->port_count, sizeof *driver->by_index);
     driver->copies = malloc(EXACT_COPIES_BYTES);
     if (driver->epoll_fd < 0 || !driver->channels || !driver->cables || !driver->by_index ||
-        !driver->copies || !exchange_open(&driver->exchange, memory_fd, cables, side) ||
+        !driver->copies ||
         !receive_room_init(&driver->receive_room,
                            fabric_only_pool(fabric)->large.room + IB_ENCAP_BYTES) ||
         !watch(driver, wake_fd)) {
@@ -110,11 +110,49 @@ bool exact_attach_end(struct exact_driver *driver, int channel, int ifindex, uin
     if (!attachment)
         return false;
     attachment->end = driver->fabric->ports[index];
-    attachment->sends = exchange_sends(&driver->exchange, cable);
-    attachment->receives = exchange_receives(&driver->exchange, cable);
+    attachment->cable = cable;
     attachment->room = room < STAMPS ? room : STAMPS;
     driver->cables[driver->attached_cables++] = attachment;
     return true;
+}
+
+static void use_rings(struct exact_driver *driver)
+{
+    const struct exchange *exchange = &driver->exchange;
+    for (uint32_t i = 0; i < driver->attached_cables; i++) {
+        struct attachment *cable = driver->cables[i];
+        bool joined = exact_has_joined(driver);
+        cable->sends = joined ? exchange_sends(exchange, cable->cable) : NULL;
+        cable->receives = joined ? exchange_receives(exchange, cable->cable) : NULL;
+        cable->received = 0;
+    }
+}
+
+bool exact_join(struct exact_driver *driver, int memory_fd, int64_t limit_ps)
+{
+    if (!exchange_open(&driver->exchange, memory_fd, driver->attached_cables, driver->side))
+        return false;
+    if (driver->side == EXACT_SWITCHES)
+        driver->exchange.memory->epoch = fabric_now(driver->fabric);
+    driver->limit = limit_ps;
+    driver->stop = driver->arrives = NEVER;
+    driver->started = driver->done = driver->stands = false;
+    driver->received = driver->stood = 0;
+    driver->counts = (struct exact_counts){0};
+    use_rings(driver);
+    return true;
+}
+
+void exact_leave(struct exact_driver *driver)
+{
+    exchange_close(&driver->exchange);
+    use_rings(driver);
+    driver->idle_after = fabric_now(driver->fabric) + EXACT_SETTLES;
+}
+
+void exact_hold(struct exact_driver *driver, int64_t at_ps)
+{
+    driver->hold = at_ps;
 }
 
 void exact_set_workload(struct exact_driver *driver, struct workload *workload)

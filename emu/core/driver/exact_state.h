@@ -23,6 +23,8 @@ enum {
 #define LOST_AFTER_NS (10 * NS_PER_S)
 #define SILENT_AFTER_NS (60 * NS_PER_S)
 #define WAIT_NS (NS_PER_S / 20)
+/* Alone: how long a frame is on the way at most, unless it never arrives. Picoseconds. */
+#define EXACT_SETTLES (10 * INT64_C(1000000000))
 
 /* A network interface. */
 struct attachment {
@@ -31,7 +33,8 @@ struct attachment {
     uint32_t index; /* of the port that the frames sent here come from */
     /* A cable to the other process. `end` stands in for the port there. */
     struct port *end;
-    struct stamp_ring *sends, *receives;
+    uint32_t cable;
+    struct stamp_ring *sends, *receives; /* NULL: there is no other process */
     uint32_t room;
     uint64_t received; /* frames */
     /* Or a port of a switch with an external datapath. */
@@ -42,8 +45,13 @@ struct attachment {
 
 struct exact_driver {
     struct fabric *fabric;
+    enum exact_side side;
     struct exchange exchange;
     picoseconds step, limit, stop, arrives;
+    picoseconds hold;          /* of the switches, as in struct window */
+    picoseconds idle_after;    /* alone: frames that are still on the way then never arrive */
+    bool stands;               /* both processes stand at the end of the latest window */
+    uint32_t stood;            /* the turn of which exact_run has reported that */
     picoseconds checked;       /* the last end of a step; the workload had not ended then */
     struct workload *workload; /* NULL: it is in the other process */
     bool started, done;
@@ -58,6 +66,7 @@ struct exact_driver {
     uint8_t *copies; /* of frames that are to be sent */
     uint32_t copied;
     struct frame_list foreign; /* to be delivered at the beginning of the next window */
+    uint32_t foreign_waiting;
     struct external_marker marker;
     uint32_t *marker_ifindex; /* by port index */
     struct exact_counts counts;
@@ -85,6 +94,12 @@ void exact_receive_sent(struct exact_driver *driver, uint64_t sent);
 /* exact_datapath.c: a packet came back. */
 void exact_take_from_datapath(struct exact_driver *driver, const struct attachment *from,
                               const struct rx_frame *rx);
+
+/* exact_run.c: whether there is another process. */
+static inline bool exact_has_joined(const struct exact_driver *driver)
+{
+    return driver->exchange.memory != NULL;
+}
 
 /* exact_set_up.c: an interface on a channel, for the port of this index; NULL: no memory. */
 struct attachment *exact_attach(struct exact_driver *driver, int channel, int ifindex,

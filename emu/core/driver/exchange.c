@@ -34,7 +34,7 @@ void exchange_close(struct exchange *exchange)
 {
     if (exchange->memory)
         munmap(exchange->memory, exchange->size);
-    exchange->memory = NULL;
+    *exchange = (struct exchange){0};
 }
 
 struct stamp_ring *exchange_sends(const struct exchange *exchange, uint32_t cable)
@@ -77,11 +77,28 @@ static void set_flag(bool *flag, bool value)
 
 /* ---- windows -------------------------------------------------------------------- */
 
+static picoseconds shifted(picoseconds time, picoseconds by)
+{
+    return time == NEVER ? NEVER : time + by;
+}
+
+static struct window shifted_window(const struct window *window, picoseconds by)
+{
+    return (struct window){.next = shifted(window->next, by),
+                           .arrives = shifted(window->arrives, by),
+                           .stop = shifted(window->stop, by),
+                           .checked = shifted(window->checked, by),
+                           .now = shifted(window->now, by),
+                           .hold = shifted(window->hold, by),
+                           .sent = window->sent,
+                           .done = window->done};
+}
+
 void exchange_publish(struct exchange *exchange, const struct window *window)
 {
     struct exchange_side *own = exchange->own;
     uint32_t turn = own->turn + 1;
-    own->window[turn % 2] = *window;
+    own->window[turn % 2] = shifted_window(window, exchange->epoch);
     __atomic_store_n(&own->turn, turn, __ATOMIC_SEQ_CST);
     if (flag(&exchange->other->sleeps))
         futex_wake(&own->turn);
@@ -107,12 +124,14 @@ bool exchange_wait(struct exchange *exchange, int64_t wait_ns)
 
 struct window exchange_own(const struct exchange *exchange)
 {
-    return exchange->own->window[exchange->own->turn % 2];
+    const struct exchange_side *own = exchange->own;
+    return shifted_window(&own->window[own->turn % 2], -exchange->epoch);
 }
 
 struct window exchange_other(const struct exchange *exchange)
 {
-    return exchange->other->window[exchange->own->turn % 2];
+    const struct exchange_side *other = exchange->other;
+    return shifted_window(&other->window[exchange->own->turn % 2], -exchange->epoch);
 }
 
 /* ---- room for frames --------------------------------------------------------------- */

@@ -53,6 +53,8 @@ struct window {
         arrives;      /* the first of the frames that it sent in the window; NEVER: it sent none */
     picoseconds stop; /* the run ends then; NEVER: not known yet */
     picoseconds checked; /* of the NICs: the last end of a step, when the workload had not ended */
+    picoseconds now;     /* everything up to this time has happened there */
+    picoseconds hold;    /* of the switches: both stand there, or at once if that is past; NEVER */
     uint64_t sent;       /* frames so far */
     bool done;           /* it has reached the end */
 };
@@ -67,12 +69,15 @@ struct exchange_side {
 };
 
 struct exchange_memory {
+    picoseconds epoch; /* the switches' time at which that of the NICs begins */
     struct exchange_side side[2];
     struct stamp_ring ring[]; /* for each cable: from the switches, from the NICs */
 };
 
+/* Times in the memory are those of the switches; the functions here convert those of windows. */
 struct exchange {
     struct exchange_memory *memory;
+    picoseconds epoch; /* what this process adds to its times; the NICs know it when they begin */
     size_t size;
     struct exchange_side *own, *other;
     unsigned side; /* of this process: 0 or 1 */
