@@ -70,7 +70,7 @@ class CaptureFile:
         names = {index[port]: topology.port_name[port] for port in ports}
         rates = {topology.port_name[port]: topology.cable[port].rate_bps for port in ports}
         with writing_into(out):
-            return convert(self._path, out, names, rates)
+            return convert(self._path, out, names, rates, self._fabric.spec.fabric_kind.framing)
 
 
 @contextmanager

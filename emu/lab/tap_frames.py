@@ -9,13 +9,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import BinaryIO
 
-from emu.fabric_kind import FABRIC_KINDS, Framing
-from emu.wire.capture import LinkType
-from emu.wire.convert import capture_interface
+from emu.fabric_kind import FABRIC_KINDS
+from emu.wire.convert import LINK_TYPES, capture_interface
 from emu.wire.pcapng_stream import CaptureProgress, PcapngStreamWriter
-
-_LINK_TYPES = {Framing.ETHERNET: LinkType.ETHERNET, Framing.INFINIBAND: LinkType.ERF}
-"""The link type of a capture; `emu.wire.erf` explains ERF on InfiniBand."""
 
 _CHUNK = 1 << 18
 
@@ -44,7 +40,7 @@ def capture_from_prompt(
 def stream_writer(
     port: str, fabric: str, rate_bps: int, stream: BinaryIO, *, limit: int | None = None
 ) -> PcapngStreamWriter:
-    linktype = _LINK_TYPES[FABRIC_KINDS[fabric].framing]
+    linktype = LINK_TYPES[FABRIC_KINDS[fabric].framing]
     return PcapngStreamWriter(stream, capture_interface(port, linktype, rate_bps), limit=limit)
 
 

@@ -11,23 +11,32 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from emu.errors import FabricError
+from emu.fabric_kind import Framing
 from emu.output_dir import new_file
 from emu.units import format_rate
 from emu.wire.capture import Interface, LinkType
 from emu.wire.pcapng import PcapngWriter
 from emu.wire.raw import RawRecord, read_raw, write_frame
 
+LINK_TYPES = {Framing.ETHERNET: LinkType.ETHERNET, Framing.INFINIBAND: LinkType.ERF}
+"""The link type of a capture; `emu.wire.erf` explains ERF on InfiniBand."""
+
 
 def convert(
-    raw: Path, out_dir: Path, ports: Mapping[int, str], rates: Mapping[str, int]
+    raw: Path,
+    out_dir: Path,
+    ports: Mapping[int, str],
+    rates: Mapping[str, int],
+    framing: Framing,
 ) -> dict[str, Path]:
     """Writes one file for each captured port: port name -> file.
 
     `ports` maps the core's port index to names like `leaf1:h1`, `rates` these names to bits/s. The
     name of a file is `leaf1-h1.pcapng` or, for InfiniBand, `leaf1-h1.erf`. A port without frames
-    has an empty file. Raises FabricError when `raw` is not a raw capture of one fabric.
+    has an empty file. Raises FabricError when `raw` is not a raw capture of a fabric with this
+    framing.
     """
-    linktype = _linktype(raw)
+    linktype = LINK_TYPES[framing]
     files = {name: out_dir / _file_name(name, linktype) for name in ports.values()}
     with ExitStack() as open_files:
         writers: dict[str, PcapngWriter] = {}
@@ -52,11 +61,6 @@ def _read(raw: Path) -> Iterator[RawRecord]:
         yield from read_raw(stream, raw)
 
 
-def _linktype(raw: Path) -> LinkType:
-    """The link type of the first record, which all records of a fabric share."""
-    return next((record.linktype for record in _read(raw)), LinkType.ETHERNET)
-
-
 def _records_of(
     raw: Path, ports: Mapping[int, str], linktype: LinkType
 ) -> Iterator[tuple[str, RawRecord]]:
@@ -66,7 +70,10 @@ def _records_of(
             raise FabricError(f"{raw}: a record of port {record.port_index}, which is not captured")
         name = ports[record.port_index]
         if record.linktype is not linktype:
-            raise FabricError(f"{raw}: both Ethernet and InfiniBand, the latest at {name}")
+            raise FabricError(
+                f"{raw}: a frame of link type {record.linktype.name} at {name}, in a capture of "
+                f"link type {linktype.name}"
+            )
         yield name, record
 
 

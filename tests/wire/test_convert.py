@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from emu.errors import FabricError
+from emu.fabric_kind import Framing
 from emu.wire.capture import Direction, Kind, Record
 from emu.wire.convert import convert
 from emu.wire.raw import RawKind
@@ -47,7 +48,7 @@ def records(path: Path) -> list[Record]:
 def test_ethernet_makes_a_pcapng_file_per_port(tmp_path: Path) -> None:
     """Named after the ports, with nanoseconds, directions and the port as interface."""
     raw = raw_file(tmp_path, files.raw_capture(ETHERNET_RUN))
-    captures = convert(raw, tmp_path, PORTS, RATES)
+    captures = convert(raw, tmp_path, PORTS, RATES, Framing.ETHERNET)
     assert {name: path.name for name, path in captures.items()} == {
         "leaf1:h1": "leaf1-h1.pcapng",
         "leaf1:spine1#2": "leaf1-spine1-2.pcapng",
@@ -61,7 +62,7 @@ def test_ethernet_makes_a_pcapng_file_per_port(tmp_path: Path) -> None:
 def test_infiniband_makes_erf_records(tmp_path: Path) -> None:
     """Packets and credits in one file, in order."""
     raw = raw_file(tmp_path, files.raw_capture(IB_RUN))
-    path = convert(raw, tmp_path, {0: "leaf1:h1"}, RATES)["leaf1:h1"]
+    path = convert(raw, tmp_path, {0: "leaf1:h1"}, RATES, Framing.INFINIBAND)["leaf1:h1"]
     assert path.name == "leaf1-h1.erf"
     assert [(record.kind, record.data) for record in records(path)] == [
         (Kind.IB, PACKET),
@@ -69,11 +70,21 @@ def test_infiniband_makes_erf_records(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(("run", "name"), [(IB_RUN, "b-c.erf"), (ETHERNET_RUN[:1], "b-c.pcapng")])
-def test_idle_port_gets_an_empty_file(tmp_path: Path, run: list[files.Raw], name: str) -> None:
-    """In the format of the run's other files."""
+@pytest.mark.parametrize(
+    ("run", "framing", "name"),
+    [
+        (IB_RUN, Framing.INFINIBAND, "b-c.erf"),
+        (ETHERNET_RUN[:1], Framing.ETHERNET, "b-c.pcapng"),
+        ([], Framing.INFINIBAND, "b-c.erf"),
+        ([], Framing.ETHERNET, "b-c.pcapng"),
+    ],
+)
+def test_idle_port_gets_an_empty_file(
+    tmp_path: Path, run: list[files.Raw], framing: Framing, name: str
+) -> None:
+    """In the format of the fabric, also where no port has a frame."""
     raw = raw_file(tmp_path, files.raw_capture(run))
-    captures = convert(raw, tmp_path, {0: "a:b", 9: "b:c"}, {})
+    captures = convert(raw, tmp_path, {0: "a:b", 9: "b:c"}, {}, framing)
     assert captures["b:c"].name == name
     assert records(captures["b:c"]) == []
 
@@ -83,15 +94,15 @@ def test_truncated_last_record_is_left_out(tmp_path: Path) -> None:
     content = files.raw_capture(ETHERNET_RUN)
     for cut in range(1, 90):
         raw = raw_file(tmp_path, content[:-cut])
-        captures = convert(raw, tmp_path, PORTS, RATES)
+        captures = convert(raw, tmp_path, PORTS, RATES, Framing.ETHERNET)
         assert len(records(captures["leaf1:h1"])) == 1
 
 
 def test_mixture_of_fabrics_is_refused(tmp_path: Path) -> None:
     """A fabric is Ethernet or InfiniBand, and so is a file."""
     raw = raw_file(tmp_path, files.raw_capture(IB_RUN + ETHERNET_RUN))
-    with pytest.raises(FabricError, match="both Ethernet and InfiniBand, the latest at leaf1:h1"):
-        convert(raw, tmp_path, PORTS, RATES)
+    with pytest.raises(FabricError, match=r"link type ETHERNET at leaf1:h1, .* link type ERF"):
+        convert(raw, tmp_path, PORTS, RATES, Framing.INFINIBAND)
 
 
 @pytest.mark.parametrize(
@@ -105,4 +116,4 @@ def test_bad_records_are_refused(tmp_path: Path, record: files.Raw, complaint: s
     """With the file's name and the offset."""
     raw = raw_file(tmp_path, files.raw_capture([record]))
     with pytest.raises(FabricError, match=f"raw: .*{complaint}"):
-        convert(raw, tmp_path, PORTS, RATES)
+        convert(raw, tmp_path, PORTS, RATES, Framing.ETHERNET)

@@ -11,6 +11,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
+from emu.fabric_kind import FABRIC_KINDS
 from emu.wire import erf
 from emu.wire.capture import Direction, LinkType
 from emu.wire.convert import convert
@@ -210,7 +211,9 @@ def test_tshark_reads_converted_captures(tmp_path: Path, family: str) -> None:
             ]
         )
     )
-    path = convert(raw, tmp_path, {4: "leaf1:h1"}, {"leaf1:h1": 100_000_000_000})["leaf1:h1"]
+    framing = FABRIC_KINDS[family].framing
+    rates = {"leaf1:h1": 100_000_000_000}
+    path = convert(raw, tmp_path, {4: "leaf1:h1"}, rates, framing)["leaf1:h1"]
     fields = ["frame.interface_name", "frame.time_epoch", "frame.packet_flags_direction"]
     rows = tshark(path, [*fields, "frame.packet_id"])
     assert [list(row.values()) for row in rows] == [
