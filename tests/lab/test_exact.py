@@ -70,6 +70,12 @@ FAULTS = {
         "at: 2us, delay: {cable: leaf1:h2, by: 4us}",
         "at: 12us, for: 3us, link-down: {cable: leaf1:h2}",
     ),
+    "ib-cut-from-the-start": (IB, "for: 10us, link-down: {cable: h2:leaf1}"),
+    "ib-cut-as-it-returns": (
+        IB,
+        "at: 5us, for: 9us, link-flap: {cable: leaf1:h2, period: 8us, down: 3us}",
+        "at: 6us, for: 3us, link-flap: {cable: leaf1:h2, period: 2us, down: 1us}",
+    ),
     "spine-cut": (ROCE, "at: 8us, for: 60us, link-down: {cable: leaf2:spine1}"),
     "switch-down": (ROCE, "at: 8us, for: 60us, switch-down: {switch: spine2}"),
     "pause-storm": (ROCE, "at: 5us, for: 50us, pause-storm: {host: h1, priority: 3}"),
@@ -107,6 +113,18 @@ def test_faults_give_the_same_as_virtual(
 def test_captures_of_hosts_are_the_same(lab_machine: None, tmp_path: Path) -> None:
     spec = spec_of(TEXT, "capture=[h1:leaf1, leaf1:h1, h3:leaf2]")
     assert differences(spec, tmp_path) == []
+
+
+def test_a_capture_of_an_idle_port_has_its_fabrics_format(
+    lab_machine: None, tmp_path: Path
+) -> None:
+    """The NICs write it, and have no other capture to go by."""
+    cut = "faults=[{link-down: {cable: h3:leaf2}}]"
+    spec = spec_of(TEXT, IB, "capture=[leaf1:h1, h3:leaf2]", "traffic.0.from=[h2]", cut)
+    assert differences(spec, tmp_path) == []
+    idle, busy = sorted((tmp_path / "exact").iterdir())
+    assert (idle.name, busy.name) == ("h3-leaf2.erf", "leaf1-h1.erf")
+    assert idle.stat().st_size < busy.stat().st_size
 
 
 def test_scale_up_links_give_the_same(lab_machine: None, tmp_path: Path) -> None:

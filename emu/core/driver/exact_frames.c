@@ -102,6 +102,7 @@ void exact_departed(void *owner, struct port *end, const struct frame *frame, pi
                           .id = frame->id,
                           .digest = digest_of(frame->bytes, frame->stored),
                           .length = frame->length,
+                          .cuts = frame->cuts,
                           .kind = frame->kind,
                           .tc = frame->tc,
                           .corrupt = frame->corrupt};
@@ -191,6 +192,7 @@ static void take_stamped(struct exact_driver *driver, struct attachment *from,
     frame->tail_at = stamp->tail_at - driver->exchange.epoch;
     frame->due_at = stamp->due_at - driver->exchange.epoch;
     frame->tc = stamp->tc;
+    frame->cuts = stamp->cuts;
     frame->corrupt = stamp->corrupt;
     port_on_the_way(from->end, frame);
 }

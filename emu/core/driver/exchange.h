@@ -35,6 +35,7 @@ struct stamp {
     uint64_t id;
     uint64_t digest; /* of its bytes */
     uint32_t length;
+    uint16_t cuts; /* of the line (port.h) */
     uint8_t kind, tc;
     bool corrupt;
 };

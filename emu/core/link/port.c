@@ -93,8 +93,10 @@ static inline void line_send(struct port *port, struct frame *frame, uint32_t wi
     frame->due_at =
         line->delivery == DELIVER_TAIL ? frame->tail_at : early_delivery(line, frame, wire, start);
     port->gauges->tx_wire += wire;
-    if (line->leaves)
+    if (line->leaves) {
+        frame->cuts = line->cuts;
         line->far->handler->departed(line->far, frame, start);
+    }
     if (port_is_cut(port))
         leave_part(port, frame);
     else
@@ -300,28 +302,28 @@ void port_start(struct port *port, picoseconds now)
     port_kick(port, now);
 }
 
-/* When the first bit of a frame that is on the line left. */
-static picoseconds departure(const struct line *line, const struct frame *frame)
+/* Whether the link was lost after the frame had left. Times do not tell: a frame may leave at the
+ * very moment of a loss, before it. */
+static bool is_cut_off(const struct line *line, const struct frame *frame)
 {
-    return frame->tail_at - line->delay - line_time(line, wire_bytes(frame->kind, frame->length));
+    return (int16_t)(frame->cuts - line->cuts) < 0;
 }
 
 void port_on_the_way(struct port *port, struct frame *frame)
 {
-    if (departure(&port->line, frame) < port->line.free_at)
+    if (is_cut_off(&port->line, frame))
         frame_free(port->pool, frame);
     else
         put_in_flight(&port->line, frame);
 }
 
 /* The same for a port that stands in for another: that port counts the frames. Frames that left
- * earlier and have not come in yet are lost too; the line's `free_at` remembers that. Those that
- * left later, when the link is back, may be there already. */
-static void lose_frames_of_other(struct port *port, picoseconds now)
+ * earlier and have not come in yet are lost then (port_on_the_way). Those that left later, when the
+ * link is back, may be there already. */
+static void lose_frames_of_other(struct port *port)
 {
     struct line *line = &port->line;
-    line->free_at = now;
-    for (; line->in_flight_count && departure(line, line->in_flight.first) < now;
+    for (; line->in_flight_count && is_cut_off(line, line->in_flight.first);
          line->in_flight_count--)
         frame_free(port->pool, list_pop(&line->in_flight));
     if (line->in_flight_count)
@@ -344,8 +346,9 @@ void port_link_down(struct port *port, picoseconds now)
     if (port->cuts++)
         return;
     port->up = false;
+    port->line.cuts++;
     if (port->stands_in) {
-        lose_frames_of_other(port, now);
+        lose_frames_of_other(port);
     } else {
         port->counters.link_downed++;
         lose_frames(port);

@@ -70,6 +70,7 @@ struct line {
     ON_A_LINE struct timer arrival; /* set while a frame is in flight */
     struct port *far;
     uint32_t far_index; /* of the port at the far end of the cable */
+    uint16_t cuts;      /* how often its link has been lost so far */
 };
 
 /* The time for which `bytes` occupy the line. */

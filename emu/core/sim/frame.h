@@ -49,12 +49,13 @@ struct frame {
     uint16_t stored;     /* of these, bytes that are there: all, or the headers */
     uint16_t out_port;   /* in a switch: the port it leaves by */
     struct charge charge;
-    uint8_t kind; /* enum frame_kind */
-    uint8_t tc;   /* priority 0-7 (Ethernet) or VL 0-15 (InfiniBand) */
-    uint8_t ip;   /* in a switch: where its IPv4 header begins; 0: it has none */
-    bool small;   /* its slot belongs to the pool's small class */
-    bool corrupt; /* damaged on a cable: its FCS or VCRC would be wrong */
-    uint8_t home; /* number of the pool that its slot belongs to */
+    uint8_t kind;  /* enum frame_kind */
+    uint8_t tc;    /* priority 0-7 (Ethernet) or VL 0-15 (InfiniBand) */
+    uint8_t ip;    /* in a switch: where its IPv4 header begins; 0: it has none */
+    bool small;    /* its slot belongs to the pool's small class */
+    bool corrupt;  /* damaged on a cable: its FCS or VCRC would be wrong */
+    uint8_t home;  /* number of the pool that its slot belongs to */
+    uint16_t cuts; /* on a cable to another process: `cuts` of the line when it left */
 };
 
 static_assert(sizeof(struct frame) <= 64, "a frame's state fits into a cache line");
