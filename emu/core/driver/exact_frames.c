@@ -139,7 +139,9 @@ static bool is_emulated(const struct attachment *from, const struct rx_frame *rx
 /* The stamp of the frame that comes in next; NULL: none is on the way. */
 static const struct stamp *next_stamp(const struct attachment *from)
 {
-    return from->receives && ring_count(from->receives) ? ring_at(from->receives, 0) : NULL;
+    return from->receives && from->taken < ring_count(from->receives)
+               ? ring_at(from->receives, from->taken)
+               : NULL;
 }
 
 static bool is_stamped(const struct stamp *stamp, const uint8_t *bytes, uint32_t length)
@@ -206,13 +208,27 @@ static void take_from_cable(struct exact_driver *driver, struct attachment *from
     if (stamp && rx->length >= encap && is_stamped(stamp, bytes, rx->length - encap)) {
         take_stamped(driver, from, stamp, bytes);
         from->received++;
+        from->taken++;
         driver->received++;
-        ring_pop(from->receives);
     } else if (is_emulated(from, rx)) {
         if (from->receives) /* else of NICs that have ended */
             fail_frame(driver, EXACT_FRAME_CHANGED, from);
     } else {
         take_foreign(driver, rx, from);
+    }
+}
+
+/* The other process may send as many frames more as slots are released, and not before: it would
+ * find the socket's ring full. */
+static void release(struct exact_driver *driver, struct channel *channel, uint32_t count)
+{
+    channel_release(channel);
+    for (uint32_t i = 0; i < count; i++) {
+        struct attachment *from = driver->inbox[i].to;
+        if (!from || !from->taken)
+            continue;
+        ring_pop(from->receives, from->taken);
+        from->taken = 0;
     }
 }
 
@@ -231,7 +247,7 @@ static void drain_channel(struct exact_driver *driver, struct channel *channel)
             else
                 exact_take_from_datapath(driver, from, rx);
         }
-        channel_release(channel);
+        release(driver, channel, count);
     } while (count && !driver->has_failed);
 }
 

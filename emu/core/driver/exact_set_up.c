@@ -124,7 +124,7 @@ static void use_rings(struct exact_driver *driver)
         bool joined = exact_has_joined(driver);
         cable->sends = joined ? exchange_sends(exchange, cable->cable) : NULL;
         cable->receives = joined ? exchange_receives(exchange, cable->cable) : NULL;
-        cable->received = 0;
+        cable->received = cable->taken = 0;
     }
 }
 

@@ -37,6 +37,7 @@ struct attachment {
     struct stamp_ring *sends, *receives; /* NULL: there is no other process */
     uint32_t room;
     uint64_t received; /* frames */
+    uint32_t taken;    /* of these, frames whose slots of the socket's ring are not released yet */
     /* Or a port of a switch with an external datapath. */
     struct fabric_switch *sw;
     uint32_t number;

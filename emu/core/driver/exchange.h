@@ -126,9 +126,10 @@ static inline const struct stamp *ring_at(const struct stamp_ring *ring, uint32_
     return &ring->at[(ring->tail + place) % STAMPS];
 }
 
-static inline void ring_pop(struct stamp_ring *ring)
+/* The sender may send so many frames more. */
+static inline void ring_pop(struct stamp_ring *ring, uint32_t count)
 {
-    __atomic_store_n(&ring->tail, ring->tail + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&ring->tail, ring->tail + count, __ATOMIC_RELEASE);
 }
 
 #endif
