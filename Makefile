@@ -24,7 +24,7 @@ help:
 	@echo "make vm-test       on Debian's own kernel, in QEMU: Linux' soft RoCE at the other end; many minutes"
 	@echo "make bare-test     provision.sh on a bare Debian 12, made by debootstrap; then a set-up and labs there"
 	@echo "make bench         how fast it is here, beside baselines; QUICK=1: in less than a minute"
-	@echo "make results       what the fabrics must show, on both clocks: topologies/results/README.md"
+	@echo "make results       what the fabrics must show, on the virtual and the exact clock: topologies/results/README.md"
 	@echo "make reference     docs/reference and the JSON schema, from the texts beside the code"
 	@echo "make docs          the pages of docs/ as a site in build/site"
 	@echo "make hooks         git commit checks layout, spelling and imports first"
@@ -78,7 +78,7 @@ bench: setup
 	$(PYTHON) -m emu.bench $(if $(QUICK),--quick)
 
 results: setup
-	$(VENV)/bin/emu results topologies/results --clock virtual --clock real \
+	$(VENV)/bin/emu results topologies/results --clock virtual --clock exact \
 		--page topologies/results/README.md
 
 reference: setup

@@ -98,7 +98,7 @@ def mininet(job: BuildMininet, supervisor: Supervisor) -> JobResult:
     setLogLevel("error")
     ovs.start_database(supervisor)
     run(["ovs-vsctl", "--no-wait", "init"])
-    ovs.start_switches(supervisor)
+    ovs.start_switches(supervisor, punctual=True)
     topology = spec_from_json(job.spec).topology.build()
     switch = partial(OVSSwitch, datapath="user", failMode="standalone")
     net = Mininet(topo=as_mininet(topology), controller=None, switch=switch, build=False)

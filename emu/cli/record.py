@@ -13,7 +13,7 @@ from emu.cli.options import is_given
 from emu.clocks import AUTO, VIRTUAL
 from emu.errors import HostError, UsageError
 from emu.measure.recording import Recording
-from emu.measure.run_estimate import estimate_of
+from emu.measure.run_estimate import RunEstimate
 from emu.measure.run_progress import RunProgress
 from emu.models import PACKETS
 from emu.output_dir import check_links, is_written_as_it_is
@@ -66,8 +66,8 @@ def record(
     Raises UsageError, before anything runs, if the folder cannot be written.
     """
     refuse_unwritable(out)
-    if runner.has_estimate:
-        announce(spec, quiet=quiet)
+    if estimate := runner.estimate(spec):
+        announce(spec, estimate, quiet=quiet)
     keep_freed_memory()
     parts = PartWriter(out)
     with ProgressLine(name, None if quiet else progress or sys.stderr) as line:
@@ -86,12 +86,12 @@ _CERTAINLY = 2
 """An estimate is right within this factor."""
 
 
-def announce(spec: Spec, *, quiet: bool) -> None:
-    """Prints the memory and the time that a large run takes on the virtual clock, unless `quiet`.
+def announce(spec: Spec, estimate: RunEstimate, *, quiet: bool) -> None:
+    """Prints the memory and the time that a large run takes, unless `quiet`.
 
     Raises HostError when the memory that is free certainly does not suffice.
     """
-    estimate, free = estimate_of(spec), free_memory_bytes()
+    free = free_memory_bytes()
     if estimate.memory_bytes > _CERTAINLY * free:
         remedy = "take fewer hosts, fewer flows or larger messages, or free some memory"
         if spec.payload == "real":

@@ -129,7 +129,7 @@ class BuiltLab:
     def _start_switches(self, step: StartSwitches) -> None:
         ovs.start_database(self._supervisor)
         ovs.define_bridges(step.transaction)
-        self.pids[OVS] = ovs.start_switches(self._supervisor)
+        self.pids[OVS] = ovs.start_switches(self._supervisor, punctual=step.punctual)
 
     @_do.register
     def _load_routes(self, step: LoadRoutes) -> None:

@@ -159,6 +159,7 @@ def _network(
         ip=routed,
         routes=routes,
         ib0_mtu=spec.ip_mtu if ib0 else None,
+        punctual=not request.exact,
     )
     return tuple(steps)
 

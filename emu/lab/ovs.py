@@ -63,10 +63,15 @@ def start_database(supervisor: Supervisor) -> None:
     _start_daemon(supervisor, "ovsdb-server", [f"--remote=punix:{_SOCKET}", str(_DATABASE)])
 
 
-def start_switches(supervisor: Supervisor) -> int:
-    """Starts `ovs-vswitchd` and returns its pid. All bridges work then."""
-    options = ["--enable-dummy", "--mlockall", f"unix:{_SOCKET}"]
-    pid = _start_daemon(supervisor, "ovs-vswitchd", options, within=_LOCKED)
+def start_switches(supervisor: Supervisor, *, punctual: bool) -> int:
+    """Starts `ovs-vswitchd` and returns its pid. All bridges work then.
+
+    `punctual`: its memory stays in place, and it runs before other processes.
+    """
+    options = ["--enable-dummy", f"unix:{_SOCKET}"]
+    if not punctual:
+        return _start_daemon(supervisor, "ovs-vswitchd", options)
+    pid = _start_daemon(supervisor, "ovs-vswitchd", ["--mlockall", *options], within=_LOCKED)
     run_before_others(pid)
     return pid
 

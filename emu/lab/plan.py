@@ -114,6 +114,8 @@ class StartSwitches:
     """Starts Open vSwitch with the bridges and ports of this transaction."""
 
     transaction: tuple[str, ...]
+    punctual: bool
+    """It runs before all other processes and stays in memory: real time passes."""
 
 
 @dataclass(frozen=True)
@@ -181,12 +183,13 @@ def plan_network(
     ip: bool,
     routes: Sequence[RouteTable],
     ib0_mtu: int | None = None,
+    punctual: bool = True,
 ) -> list[Step]:
     """The steps for interfaces, addresses and bridges. The nodes and the shim must exist.
 
     `datapath`: Open vSwitch's datapath type; None: no bridges. `ip`: whether the hosts'
     ports have addresses and routes; on InfiniBand they have none. `ib0_mtu`: the MTU of
-    the hosts' ib0; None: no ib0. `routes`: the bridges' tables.
+    the hosts' ib0; None: no ib0. `routes`: the bridges' tables. `punctual`: as in StartSwitches.
     """
     hosts = [topology.ports[host.name][0] for host in topology.hosts]
     bridged = [] if datapath is None else list(port_indexes(topology))
@@ -207,7 +210,7 @@ def plan_network(
         steps.append(WatchRoutes(tuple(host.name for host in topology.hosts)))
     steps.append(WatchLinks(SHIM))
     if datapath is not None:
-        steps.append(StartSwitches(tuple(bridge_transaction(topology, datapath))))
+        steps.append(StartSwitches(tuple(bridge_transaction(topology, datapath)), punctual))
         steps.append(LoadRoutes(tuple(routes)))
     return steps
 

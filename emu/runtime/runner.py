@@ -14,6 +14,7 @@ from typing import ClassVar
 from emu.clocks import Clock
 from emu.errors import UsageError
 from emu.measure.recording import Recording
+from emu.measure.run_estimate import RunEstimate
 from emu.measure.run_progress import RunProgress
 from emu.models import MODELS, PACKETS
 from emu.spec.diagnostic import unknown_name
@@ -28,8 +29,6 @@ class Runner(ABC):
     """Runs specs on one clock."""
 
     clock: ClassVar[Clock]
-    has_estimate: ClassVar[bool] = False
-    """`emu.measure.run_estimate` estimates its memory and time."""
 
     @abstractmethod
     def refuse(self, spec: Spec) -> None:
@@ -49,6 +48,10 @@ class Runner(ABC):
         Captures are written into the folder `out`; `on_note` gets sentences for the user. Raises
         UsageError as `refuse` does.
         """
+
+    def estimate(self, spec: Spec) -> RunEstimate | None:
+        """The memory and the time that the run takes; None where nothing estimates them."""
+        return None
 
     def for_series(self, specs: Sequence[Spec]) -> Runner:
         """A runner for these specs, of one fabric, which differ in their traffic alone.

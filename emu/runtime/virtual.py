@@ -26,6 +26,7 @@ from emu.fabric_kind import Framing
 from emu.measure.merge import merge_observations
 from emu.measure.observation import Observation
 from emu.measure.recording import MarkedBy, Recording
+from emu.measure.run_estimate import RunEstimate, estimate_of
 from emu.measure.run_progress import RunProgress
 from emu.runtime.runner import Runner, ignore
 from emu.spec.diagnostic import did_you_mean
@@ -199,7 +200,6 @@ class VirtualRunner(Runner):
     """Runs specs in this process."""
 
     clock = VIRTUAL
-    has_estimate = True
 
     def __init__(self, subnet: Subnet | None = None, threads: int | None = None) -> None:
         """`subnet`: the subnet manager's decisions for all specs that are run; worked out for each
@@ -213,6 +213,9 @@ class VirtualRunner(Runner):
                 "stack: tcp is the TCP of this machine's kernel, whose time is real; run it on "
                 "the real clock alone, or use stack: rdma"
             )
+
+    def estimate(self, spec: Spec) -> RunEstimate:
+        return estimate_of(spec, self._threads)
 
     def for_series(self, specs: Sequence[Spec]) -> VirtualRunner:
         first, *others = specs

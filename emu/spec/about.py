@@ -28,7 +28,7 @@ class About(Model):
         min_length=1,
         description="The clocks on which `emu results` runs the spec: only [virtual] where "
         "a lab would take too long.",
-        json_schema_extra=note(why="a result should hold on both clocks"),
+        json_schema_extra=note(why="a result should hold on every clock"),
     )
     plot: Literal["queues", "completion", "fct", "rates", "waiting", "load"] = Field(
         default="rates",

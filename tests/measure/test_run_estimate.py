@@ -63,14 +63,22 @@ def test_a_run_that_cannot_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("emu.cli.record.free_memory_bytes", lambda: 1_000_000_000)
     spec = fat_tree(4, size="100MB").model_copy(update={"payload": "real"})
     with pytest.raises(HostError, match="and 1 GB of memory are free") as caught:
-        announce(spec, quiet=True)
+        announce(spec, estimate_of(spec), quiet=True)
     assert "payload: elided" in str(caught.value.remedy)
 
 
 def test_a_large_run_says_what_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
     """From 1,024 hosts on, unless it is quiet."""
-    announce(fat_tree(8), quiet=False)
-    announce(fat_tree(16), quiet=True)
+    small, large = ((spec, estimate_of(spec)) for spec in (fat_tree(8), fat_tree(16)))
+    announce(*small, quiet=False)
+    announce(*large, quiet=True)
     assert capsys.readouterr().err == ""
-    announce(fat_tree(16), quiet=False)
+    announce(*large, quiet=False)
     assert "takes about" in capsys.readouterr().err
+
+
+def test_the_threads_that_are_asked_for_count() -> None:
+    """A run on one thread takes longer than one on eight."""
+    spec = fat_tree(16, size="4MB")
+    one, eight = (VirtualRunner().with_threads(threads).estimate(spec) for threads in (1, 8))
+    assert one.seconds > 2 * eight.seconds
