@@ -18,9 +18,10 @@ from typing import Any, Self
 
 from emu._core import ffi, lib
 from emu.bindings.fabric import Fabric, NodeSubset
+from emu.bindings.frame_names import name_frame
 from emu.bindings.marker_maps import MarkerMaps
 from emu.errors import FabricError
-from emu.units import write_time
+from emu.units import PS_PER_NS, write_time
 from topologies.graph import Port
 
 _NEVER = 2**63 - 1
@@ -34,6 +35,22 @@ class Outcome(IntEnum):
     PAUSED = lib.EXACT_PAUSED
     FAILED = lib.EXACT_FAILED
     STANDS = lib.EXACT_STANDS
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait, on the wall clock: what has not come by then never comes."""
+
+    frame_seconds: float = 10.0
+    """For a frame or packet that was sent."""
+    other_seconds: float = 60.0
+    """For the other process to make progress."""
+
+    def in_core(self) -> dict[str, int]:
+        return {
+            "frame_ns": int(self.frame_seconds * 1e9),
+            "other_ns": int(self.other_seconds * 1e9),
+        }
 
 
 @dataclass(frozen=True)
@@ -62,16 +79,21 @@ def shared_memory(cables: int) -> int:
 class ExactDriver:
     """A part of a fabric on the exact clock. Use as a context manager."""
 
-    def __init__(self, fabric: Fabric, *, step_ps: int, wake: int) -> None:
+    def __init__(
+        self, fabric: Fabric, *, step_ps: int, wake: int, patience: Patience = Patience()
+    ) -> None:
         """A run ends with the step in which its workload ends. `run` returns when the descriptor
         `wake` becomes readable."""
         self._fabric = fabric
+        self._patience = patience
         self._sockets: list[socket.socket] = []
         self._marker: MarkerMaps | None = None
         is_nics = fabric.members is NodeSubset.HOSTS
         side = lib.EXACT_NICS if is_nics else lib.EXACT_SWITCHES
         self._cable = {host: number for number, host in enumerate(fabric.topology.host)}
-        self._core = lib.exact_new(fabric.core, side, len(self._cable), step_ps, wake)
+        self._core = lib.exact_new(
+            fabric.core, side, len(self._cable), step_ps, wake, patience.in_core()
+        )
         _check(self._core != ffi.NULL)
 
     def __enter__(self) -> Self:
@@ -163,23 +185,34 @@ class ExactDriver:
         }
         port = name.get(failure.index, "")
         error = os.strerror(failure.error) if failure.error else ""
-        at = f"{failure.length} bytes, {write_time(failure.at_ps)}"
-        frame = f"frame {failure.number} from {port} ({at})"
+        packet = self._packet(failure.head, failure.length)
+        at = write_time(failure.at_ps // PS_PER_NS * PS_PER_NS)
+        frame = f"frame {failure.number} from {port} ({packet}, sent at {at})"
         others = {NodeSubset.HOSTS: "switches", NodeSubset.SWITCHES: "NICs"}
         texts = {
             lib.EXACT_FRAME_LOST: f"this machine lost a frame: {frame} did not come in",
-            lib.EXACT_FRAME_CHANGED: f"this machine changed or reordered a frame: {frame} is not "
-            "the one that came in",
-            lib.EXACT_FRAME_REFUSED: f"the kernel refused to send a frame: {error}",
-            lib.EXACT_LOST_IN_DATAPATH: f"Open vSwitch lost a packet: the one of {at} that came in "
-            f"at {port} did not return",
+            lib.EXACT_FRAME_CHANGED: f"this machine changed a frame: {frame} is not what came in",
+            lib.EXACT_FRAME_OVERTAKEN: f"this machine lost or reordered a frame: a later one came "
+            f"in instead of {frame}",
+            lib.EXACT_FRAME_REFUSED: f"the kernel refused to send a frame at {port} ({packet}): "
+            f"{error}",
+            lib.EXACT_LOST_IN_DATAPATH: f"Open vSwitch lost a packet: the one that came in at "
+            f"{port} at {at} ({packet}) did not return",
             lib.EXACT_POOL_EXHAUSTED: f"there was no memory for {frame}; make the fabric smaller",
             lib.EXACT_NO_MARKER: f"the kernel did not run the eBPF marker at {port}: {error}; set "
             "switches.ecn.marker to shim",
             lib.EXACT_OTHER_SILENT: f"the process of the {others[self._fabric.members]} has made "
-            "no progress for a minute",
+            f"no progress for {self._patience.other_seconds:g} s",
         }
         return texts[failure.kind]
+
+    def _packet(self, head: Any, length: int) -> str:
+        fabric = self._fabric
+        if not head.length:
+            return f"{length} bytes"
+        first = bytes(ffi.buffer(head.bytes, head.length))
+        what = name_frame(first, fabric.spec, fabric.topology, fabric.subnet)
+        return f"{what}, {length} bytes"
 
 
 def _check(done: bool) -> None:

@@ -101,7 +101,7 @@ class Fabric:
         self.spec = spec
         self.topology = topology
         self.members = members
-        self._subnet = subnet
+        self.subnet = subnet
         self._marks = marks
         self._partition = partition
         self._schedules_reroutes = schedules_reroutes
@@ -386,7 +386,7 @@ class Fabric:
         """Sweeps that were scheduled before the run and have happened by now."""
         if self.members is NodeSubset.HOSTS:
             return  # the process of the switches reports them
-        for later in self._subnet.later if self._subnet else ():
+        for later in self.subnet.later if self.subnet else ():
             in_force_ns = (later.at_ps + slowest_convergence_ps(self.spec)) // 1000
             if in_force_ns <= self.now_ns:
                 yield SweepRecord(later.at_ps // 1000, in_force_ns, None)
@@ -555,8 +555,8 @@ class Fabric:
         core = _have(lib.fabric_add_switch(self.core, part, first, config.struct, config.ports))
         self.switches[switch.name] = core
         if spec.fabric_kind.has_subnet_manager:
-            assert self._subnet is not None, "its switches forward by LFTs"
-            self._lid_routes.append(LidRoutes(core, spec, topology, switch, self._subnet))
+            assert self.subnet is not None, "its switches forward by LFTs"
+            self._lid_routes.append(LidRoutes(core, spec, topology, switch, self.subnet))
         else:
             self._ip_routes[switch.name] = IpRoutes(core, spec, topology, switch, changes)
 

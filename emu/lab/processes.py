@@ -52,7 +52,7 @@ def wait_for(
         if isinstance(message, kind):
             return message
         if not isinstance(message, Progress):
-            raise FabricError(f"a process of the lab sent {message} instead of {kind.__name__}")
+            raise _unexpected(message, kind)
         if on_progress is not None:
             on_progress(message)
 
@@ -65,14 +65,19 @@ def wait_for_all(channels: Sequence[Channel], kind: type[M], on_progress: OnProg
         waiting = [channel for channel in channels if channel not in answers]
         readable, _, _ = select.select(waiting, [], [])
         for channel in readable:
-            message = channel.receive()
-            if isinstance(message, kind):
-                answers[channel] = message
-            elif isinstance(message, Progress):
-                on_progress(message)
-            else:
-                raise FabricError(f"a process of the lab sent {message} instead of {kind.__name__}")
+            while channel not in answers and channel.has_more():  # it may have received several
+                message = channel.receive()
+                if isinstance(message, kind):
+                    answers[channel] = message
+                elif isinstance(message, Progress):
+                    on_progress(message)
+                else:
+                    raise _unexpected(message, kind)
     return [answers[channel] for channel in channels]
+
+
+def _unexpected(message: Message, kind: type[Message]) -> FabricError:
+    return FabricError(f"a process of the lab sent {message} instead of {kind.__name__}")
 
 
 def carry_out(rnic: Channel, tcp: Channel | None, on_progress: OnProgress) -> StreamsDone:

@@ -5,7 +5,9 @@ Each test compares all counters, flows, samples and captures of a run on both.
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
+from platform import machine
 
 import pytest
 
@@ -14,6 +16,7 @@ from emu.lab.ipc.jobs import RunExact
 from emu.lab.namespace import run_in_lab
 from emu.runtime import runner_on
 from tests.support.lossy_inside import LOSES
+from tests.support.needs import need
 from tests.support.same_runs import differences, spec_of
 from tests.support.user import User
 
@@ -32,6 +35,7 @@ traffic: [{name: in, pattern: incast, from: h2-h4, to: h1, op: write, size: 150K
 """
 """Two flows cross the spines, one does not."""
 
+SUPPORT = Path(__file__).parents[1] / "support"
 ROCE, IB = "fabric=roce", "fabric=ib"
 MARKING = ("switches.ecn={kmin: 10KB, kmax: 60KB, pmax: 20%}", "hosts.nic.cc=dcqcn")
 MIXED = "topology.links.fabric={rate: 400Gbit, delay: 500ns}"
@@ -150,13 +154,39 @@ def test_what_needs_another_clock_is_refused(settings: tuple[str, ...], says: st
         runner_on("exact").refuse(spec_of(TEXT, *settings))
 
 
+REORDERS = """
+tc qdisc add dev h2-eth0 root handle 1: htb default 10
+tc class add dev h2-eth0 parent 1: classid 1:10 htb rate 10gbit
+tc class add dev h2-eth0 parent 1: classid 1:20 htb rate 8kbit burst 5k cburst 5k
+tc filter add dev h2-eth0 parent 1: protocol all u32 match u8 0x04 0x0f at 39 flowid 1:20
+"""
+"""The second packet with such a PSN waits for seconds; later ones do not."""
+CHANGES = """
+tc qdisc add dev h2-eth0 clsact
+tc filter add dev h2-eth0 egress bpf direct-action obj {program} sec tc
+"""
+FRAME_OF_H2 = r"frame \d+ from h2:leaf1 \(RC_RDMA_WRITE_\w+ of flow in.h2-h1, PSN \d+, \d+ bytes, "
+
+
+def run_lossy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loses: str) -> None:
+    """A run in which this command is carried out first; its first word is the namespace."""
+    monkeypatch.setenv(LOSES, loses)
+    job = RunExact(spec_of(TEXT, ROCE).to_json(), str(tmp_path), None)
+    run_in_lab(job, on_progress=lambda _: None, module="tests.support.lossy_inside")
+
+
 @pytest.mark.parametrize(
     ("loses", "says"),
     [
-        ("h2 ip link set h2-eth0 down", "the kernel refused to send a frame: Network is down"),
+        (
+            "h2 ip link set h2-eth0 down",
+            r"the kernel refused to send a frame at leaf1:h2 \(RC_RDMA_WRITE_\w+ of flow in.h2-h1, "
+            r"PSN \d+, \d+ bytes\): Network is down",
+        ),
         (
             "lab ovs-ofctl add-flow leaf1 priority=1000,actions=drop",
-            r"Open vSwitch lost a packet: the one of \d+ bytes, .* that came in at leaf1:h\d",
+            r"Open vSwitch lost a packet: the one that came in at leaf1:h\d at \d+ns "
+            r"\(RC_RDMA_WRITE_\w+ of flow in.h\d-h1, PSN \d+, \d+ bytes\) did not return",
         ),
     ],
     ids=["refused", "lost-in-ovs"],
@@ -164,10 +194,32 @@ def test_what_needs_another_clock_is_refused(settings: tuple[str, ...], says: st
 def test_a_lost_frame_fails_the_run_and_is_named(
     lab_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loses: str, says: str
 ) -> None:
-    monkeypatch.setenv(LOSES, loses)
-    job = RunExact(spec_of(TEXT, ROCE).to_json(), str(tmp_path), None)
     with pytest.raises(FabricError, match=says):
-        run_in_lab(job, on_progress=lambda _: None, module="tests.support.lossy_inside")
+        run_lossy(tmp_path, monkeypatch, loses)
+
+
+def test_a_reordered_frame_fails_the_run_and_is_named(
+    lab_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "reorders"
+    script.write_text(REORDERS)
+    says = f"this machine lost or reordered a frame: a later one came in instead of {FRAME_OF_H2}"
+    with pytest.raises(FabricError, match=says):
+        run_lossy(tmp_path, monkeypatch, f"h2 sh -e {script}")
+
+
+def test_a_changed_frame_fails_the_run_and_is_named(
+    lab_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bit in the middle of the payload."""
+    need("eBPF marker")
+    program, script = tmp_path / "changes.bpf.o", tmp_path / "changes"
+    source = SUPPORT / "changes.bpf.c"
+    compiler = ["clang", "-O2", "-g", "-target", "bpf", f"-I/usr/include/{machine()}-linux-gnu"]
+    subprocess.run([*compiler, "-c", str(source), "-o", str(program)], check=True)
+    script.write_text(CHANGES.format(program=program))
+    with pytest.raises(FabricError, match=f"this machine changed a frame: {FRAME_OF_H2}"):
+        run_lossy(tmp_path, monkeypatch, f"h2 sh -e {script}")
 
 
 def test_an_ordinary_user_runs_it(user: User, tmp_path: Path) -> None:

@@ -153,7 +153,8 @@ uint32_t channel_flush(struct channel *channel)
     for (uint32_t done = 0; done < channel->count;) {
         int sent = sendmmsg(channel->fd, channel->messages + done, channel->count - done, 0);
         if (sent <= 0) {
-            refused++;
+            if (!refused++)
+                channel->first_refused = done;
             sent = 1; /* this message is given up */
         }
         done += (uint32_t)sent;

@@ -45,7 +45,8 @@ struct channel {
     struct receive_room *room;
     void **attached; /* by ifindex */
     uint32_t attached_size;
-    uint32_t count; /* frames waiting to be sent */
+    uint32_t count;         /* frames waiting to be sent */
+    uint32_t first_refused; /* the first of them that the kernel refused, if it refused any */
     struct outgoing outgoing[SEND_BATCH];
     struct mmsghdr messages[SEND_BATCH];
     struct iovec parts[SEND_BATCH][2];

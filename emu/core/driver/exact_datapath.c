@@ -35,7 +35,7 @@ static void await_room(struct exact_driver *driver, const struct attachment *to,
            !driver->has_failed) {
         exact_wait_for_frames(driver);
         exact_drain(driver);
-        if (clock_ns(CLOCK_MONOTONIC) - since_ns > LOST_AFTER_NS)
+        if (clock_ns(CLOCK_MONOTONIC) - since_ns > driver->patience.frame_ns)
             exact_fail(driver,
                        (struct exact_failure){.kind = EXACT_LOST_IN_DATAPATH, .index = to->index});
     }
@@ -67,12 +67,13 @@ static void await(void *datapath, struct fabric_switch *sw, const struct frame *
     while (!frame->out_port && !driver->has_failed) {
         int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
         since_ns = since_ns ? since_ns : now_ns;
-        if (now_ns - since_ns > LOST_AFTER_NS)
+        if (now_ns - since_ns > driver->patience.frame_ns)
             exact_fail(driver, (struct exact_failure){
                                    .kind = EXACT_LOST_IN_DATAPATH,
                                    .index = switch_port(sw, frame->charge.in_port)->port.index,
                                    .at_ps = frame->due_at - sw->config.latency_ps,
                                    .length = frame->length,
+                                   .head = exact_head_of(frame),
                                });
         exact_wait_for_frames(driver);
         exact_drain(driver);

@@ -21,13 +21,19 @@ struct workload;
 
 enum exact_side { EXACT_SWITCHES, EXACT_NICS };
 
+/* How long to wait, on the wall clock: what has not come by then never comes. */
+struct exact_patience {
+    int64_t frame_ns; /* for a frame or packet that was sent */
+    int64_t other_ns; /* for the other process to make progress */
+};
+
 /* The size of the memory that both processes share, cleared, for so many cables between them. */
 size_t exact_memory_bytes(uint32_t cables);
 
 /* A process with up to so many cables to the other. A run ends with the step of `step_ps` in which
  * the workload ends. NULL: no memory. */
 struct exact_driver *exact_new(struct fabric *fabric, enum exact_side side, uint32_t cables,
-                               int64_t step_ps, int wake_fd);
+                               int64_t step_ps, int wake_fd, struct exact_patience patience);
 void exact_free(struct exact_driver *driver);
 
 /* Adds a socket that receives by a ring of so many frames; returns its channel, or -1. */
@@ -76,12 +82,20 @@ enum exact_outcome exact_run(struct exact_driver *driver, int64_t until_ns);
 
 enum exact_failure_kind {
     EXACT_FRAME_LOST,       /* a frame did not come in */
-    EXACT_FRAME_CHANGED,    /* another frame came in its place */
+    EXACT_FRAME_CHANGED,    /* one that was not sent came in its place */
+    EXACT_FRAME_OVERTAKEN,  /* a later one came in its place: it is lost, or late */
     EXACT_FRAME_REFUSED,    /* the kernel did not send it */
     EXACT_LOST_IN_DATAPATH, /* the external datapath did not give a packet back */
     EXACT_POOL_EXHAUSTED,   /* there was no memory for a frame that came in */
     EXACT_NO_MARKER,        /* the kernel did not run the marker */
     EXACT_OTHER_SILENT,     /* the other process has made no progress for a long time */
+};
+
+/* The first bytes of a frame, which hold its headers up to the BTH. */
+enum { EXACT_HEAD = 64 };
+struct exact_head {
+    uint8_t bytes[64]; /* EXACT_HEAD */
+    uint8_t length;
 };
 
 struct exact_failure {
@@ -91,7 +105,8 @@ struct exact_failure {
     uint64_t number; /* of the frame, from 1, among those of this direction of the cable */
     int64_t at_ps;   /* when it was sent, or came into the switch */
     uint32_t length;
-    int error; /* errno of the kernel's refusal, or 0 */
+    struct exact_head head; /* empty: not known */
+    int error;              /* errno of the kernel's refusal, or 0 */
 };
 
 /* Why the run failed. */

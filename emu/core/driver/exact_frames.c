@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* struct mmsghdr */
 
 #include <errno.h>
+#include <libdeflate.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -17,31 +18,42 @@ void exact_fail(struct exact_driver *driver, struct exact_failure failure)
     driver->has_failed = true;
 }
 
-static uint64_t digest_of(const uint8_t *bytes, uint32_t length)
+/* Of all bytes: a payload that changed would make the results differ from the virtual clock's. */
+static uint32_t digest_of(const uint8_t *bytes, uint32_t length)
 {
-    enum { HEAD = 192 };
-    uint64_t hash = length, word;
-    uint32_t head = length < HEAD ? length : HEAD;
-    for (uint32_t at = 0; at + sizeof word <= head; at += sizeof word) {
-        memcpy(&word, bytes + at, sizeof word);
-        hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-        hash ^= hash >> 29;
-    }
-    if (length >= sizeof word) {
-        memcpy(&word, bytes + length - sizeof word, sizeof word);
-        hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-    }
-    return hash ^ hash >> 32;
+    return libdeflate_crc32(0, bytes, length);
+}
+
+struct exact_head exact_head_of(const struct frame *frame)
+{
+    struct exact_head head = {
+        .length = (uint8_t)(frame->stored < EXACT_HEAD ? frame->stored : EXACT_HEAD)};
+    memcpy(head.bytes, frame->bytes, head.length);
+    return head;
 }
 
 /* ---- sending --------------------------------------------------------------------- */
+
+/* The message that the kernel refused first says which frame it is. */
+static void fail_refused(struct exact_driver *driver, const struct channel *channel, int error)
+{
+    const struct msghdr *message = &channel->messages[channel->first_refused].msg_hdr;
+    const struct iovec *part = &message->msg_iov[message->msg_iovlen - 1];
+    const struct attachment *to = container_of(message->msg_name, struct attachment, address);
+    struct frame frame = {.bytes = part->iov_base, .stored = (uint16_t)part->iov_len};
+    exact_fail(driver, (struct exact_failure){.kind = EXACT_FRAME_REFUSED,
+                                              .index = to->index,
+                                              .length = (uint32_t)part->iov_len,
+                                              .head = exact_head_of(&frame),
+                                              .error = error});
+}
 
 static void flush(struct exact_driver *driver, struct channel *channel)
 {
     if (!channel->count)
         return;
     if (channel_flush(channel))
-        exact_fail(driver, (struct exact_failure){.kind = EXACT_FRAME_REFUSED, .error = errno});
+        fail_refused(driver, channel, errno);
     channel->count = 0;
 }
 
@@ -65,7 +77,7 @@ static void wait_for_room(struct exact_driver *driver, const struct attachment *
     while (ring_count(to->sends) >= to->room && !driver->has_failed) {
         exact_drain(driver);
         exchange_wait_for_room(&driver->exchange);
-        if (clock_ns(CLOCK_MONOTONIC) - since_ns > SILENT_AFTER_NS)
+        if (clock_ns(CLOCK_MONOTONIC) - since_ns > driver->patience.other_ns)
             exact_fail(driver, (struct exact_failure){.kind = EXACT_OTHER_SILENT});
     }
 }
@@ -105,7 +117,8 @@ void exact_departed(void *owner, struct port *end, const struct frame *frame, pi
                           .cuts = frame->cuts,
                           .kind = frame->kind,
                           .tc = frame->tc,
-                          .corrupt = frame->corrupt};
+                          .corrupt = frame->corrupt,
+                          .head = exact_head_of(frame)};
     struct frame copy = copy_of(driver, frame);
     ring_put(to->sends, &stamp);
     driver->counts.sent++;
@@ -149,6 +162,16 @@ static bool is_stamped(const struct stamp *stamp, const uint8_t *bytes, uint32_t
     return stamp->length == length && stamp->digest == digest_of(bytes, length);
 }
 
+/* Whether these are the bytes of a frame behind the next one. */
+static bool is_later(const struct attachment *from, const uint8_t *bytes, uint32_t length)
+{
+    uint32_t count = ring_count(from->receives);
+    for (uint32_t place = from->taken + 1; place < count; place++)
+        if (is_stamped(ring_at(from->receives, place), bytes, length))
+            return true;
+    return false;
+}
+
 static void fail_frame(struct exact_driver *driver, enum exact_failure_kind kind,
                        const struct attachment *from)
 {
@@ -158,6 +181,7 @@ static void fail_frame(struct exact_driver *driver, enum exact_failure_kind kind
     if (stamp) {
         failure.at_ps = stamp->start - driver->exchange.epoch;
         failure.length = stamp->length;
+        failure.head = stamp->head;
     }
     exact_fail(driver, failure);
 }
@@ -212,7 +236,10 @@ static void take_from_cable(struct exact_driver *driver, struct attachment *from
         driver->received++;
     } else if (is_emulated(from, rx)) {
         if (from->receives) /* else of NICs that have ended */
-            fail_frame(driver, EXACT_FRAME_CHANGED, from);
+            fail_frame(driver,
+                       is_later(from, bytes, rx->length - encap) ? EXACT_FRAME_OVERTAKEN
+                                                                 : EXACT_FRAME_CHANGED,
+                       from);
     } else {
         take_foreign(driver, rx, from);
     }
@@ -289,7 +316,7 @@ void exact_receive_sent(struct exact_driver *driver, uint64_t sent)
     while (driver->received < sent && !driver->has_failed) {
         int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
         since_ns = since_ns ? since_ns : now_ns;
-        if (now_ns - since_ns > LOST_AFTER_NS)
+        if (now_ns - since_ns > driver->patience.frame_ns)
             fail_missing(driver);
         exact_wait_for_frames(driver);
         exact_drain(driver);

@@ -135,7 +135,7 @@ static bool wait_for_other(struct exact_driver *driver)
         int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
         since_ns = since_ns ? since_ns : now_ns;
         exact_drain(driver);
-        if (now_ns - since_ns > SILENT_AFTER_NS && !driver->stands)
+        if (now_ns - since_ns > driver->patience.other_ns && !driver->stands)
             exact_fail(driver, (struct exact_failure){.kind = EXACT_OTHER_SILENT});
         if (driver->has_failed || is_woken(driver))
             return false;

@@ -21,7 +21,7 @@ static bool watch(const struct exact_driver *driver, int fd)
 }
 
 struct exact_driver *exact_new(struct fabric *fabric, enum exact_side side, uint32_t cables,
-                               int64_t step_ps, int wake_fd)
+                               int64_t step_ps, int wake_fd, struct exact_patience patience)
 {
     struct exact_driver *driver = calloc(1, sizeof *driver);
     if (!driver)
@@ -29,6 +29,7 @@ struct exact_driver *exact_new(struct fabric *fabric, enum exact_side side, uint
     driver->fabric = fabric;
     driver->side = side;
     driver->step = step_ps;
+    driver->patience = patience;
     driver->hold = NEVER;
     driver->wake_fd = wake_fd;
     driver->marker.program_fd = -1;

@@ -19,9 +19,6 @@ enum {
     EXACT_COPIES_BYTES = 1 << 20,
 };
 
-/* What has not come after so long, never comes. */
-#define LOST_AFTER_NS (10 * NS_PER_S)
-#define SILENT_AFTER_NS (60 * NS_PER_S)
 #define WAIT_NS (NS_PER_S / 20)
 /* Alone: how long a frame is on the way at most, unless it never arrives. Picoseconds. */
 #define EXACT_SETTLES (10 * INT64_C(1000000000))
@@ -46,6 +43,7 @@ struct attachment {
 
 struct exact_driver {
     struct fabric *fabric;
+    struct exact_patience patience;
     enum exact_side side;
     struct exchange exchange;
     picoseconds step, limit, stop, arrives;
@@ -80,7 +78,9 @@ struct exact_driver {
 /* The run has failed. The first failure counts. */
 void exact_fail(struct exact_driver *driver, struct exact_failure failure);
 
-/* exact_frames.c: queues a frame for an interface, and sends all that are queued. */
+/* exact_frames.c: what is known of a frame when it fails. */
+struct exact_head exact_head_of(const struct frame *frame);
+/* Queues a frame for an interface, and sends all that are queued. */
 void exact_enqueue(struct exact_driver *driver, struct attachment *to, const struct frame *frame);
 void exact_flush(struct exact_driver *driver);
 /* A frame begins its way on a cable to the other process (fabric.h). */

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "driver/exact_driver.h"
 #include "sim/cache_line.h"
 #include "sim/clock.h"
 
@@ -33,11 +34,12 @@ struct stamp {
     picoseconds tail_at; /* its last bit arrives */
     picoseconds due_at;  /* the far end handles it */
     uint64_t id;
-    uint64_t digest; /* of its bytes */
+    uint32_t digest; /* of its bytes */
     uint32_t length;
     uint16_t cuts; /* of the line (port.h) */
     uint8_t kind, tc;
     bool corrupt;
+    struct exact_head head;
 };
 
 /* One direction of a cable. The sender writes `head`, the receiver `tail`. */
