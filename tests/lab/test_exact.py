@@ -15,6 +15,7 @@ from emu.errors import FabricError, UsageError
 from emu.lab.ipc.jobs import RunExact
 from emu.lab.namespace import run_in_lab
 from emu.runtime import runner_on
+from emu.subnet.sm_sweeps import swept
 from tests.support.lossy_inside import LOSES
 from tests.support.needs import need
 from tests.support.same_runs import differences, spec_of
@@ -158,7 +159,7 @@ REORDERS = """
 tc qdisc add dev h2-eth0 root handle 1: htb default 10
 tc class add dev h2-eth0 parent 1: classid 1:10 htb rate 10gbit
 tc class add dev h2-eth0 parent 1: classid 1:20 htb rate 8kbit burst 5k cburst 5k
-tc filter add dev h2-eth0 parent 1: protocol all u32 match u8 0x04 0x0f at 39 flowid 1:20
+tc filter add dev h2-eth0 parent 1: protocol all u32 match u8 0x04 0x0f at {last} flowid 1:20
 """
 """The second packet with such a PSN waits for seconds; later ones do not."""
 CHANGES = """
@@ -168,10 +169,13 @@ tc filter add dev h2-eth0 egress bpf direct-action obj {program} sec tc
 FRAME_OF_H2 = r"frame \d+ from h2:leaf1 \(RC_RDMA_WRITE_\w+ of flow in.h2-h1, PSN \d+, \d+ bytes, "
 
 
-def run_lossy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loses: str) -> None:
+def run_lossy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loses: str, fabric: str = ROCE
+) -> None:
     """A run in which this command is carried out first; its first word is the namespace."""
     monkeypatch.setenv(LOSES, loses)
-    job = RunExact(spec_of(TEXT, ROCE).to_json(), str(tmp_path), None)
+    spec = spec_of(TEXT, fabric)
+    job = RunExact(spec.to_json(), str(tmp_path), swept(spec, spec.topology.build()))
     run_in_lab(job, on_progress=lambda _: None, module="tests.support.lossy_inside")
 
 
@@ -198,14 +202,16 @@ def test_a_lost_frame_fails_the_run_and_is_named(
         run_lossy(tmp_path, monkeypatch, loses)
 
 
+@pytest.mark.parametrize(("fabric", "last"), [(ROCE, 39), (IB, 19)], ids=["roce", "ib"])
 def test_a_reordered_frame_fails_the_run_and_is_named(
-    lab_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lab_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fabric: str, last: int
 ) -> None:
+    """`last`: where the last byte of the PSN is, behind the Ethernet header."""
     script = tmp_path / "reorders"
-    script.write_text(REORDERS)
+    script.write_text(REORDERS.format(last=last))
     says = f"this machine lost or reordered a frame: a later one came in instead of {FRAME_OF_H2}"
     with pytest.raises(FabricError, match=says):
-        run_lossy(tmp_path, monkeypatch, f"h2 sh -e {script}")
+        run_lossy(tmp_path, monkeypatch, f"h2 sh -e {script}", fabric)
 
 
 def test_a_changed_frame_fails_the_run_and_is_named(

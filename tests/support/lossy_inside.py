@@ -45,7 +45,7 @@ def _pass_qdiscs(pid: int) -> None:
     """Changes an option of all packet sockets of a process."""
     process = os.pidfd_open(pid)
     for entry in Path(f"/proc/{pid}/fd").iterdir():
-        if not os.readlink(entry).startswith("socket:"):
+        if not str(entry.readlink()).startswith("socket:"):
             continue
         copy = ctypes.CDLL(None).syscall(_PIDFD_GETFD, process, int(entry.name), 0)
         with socket.socket(fileno=copy) as opened:
