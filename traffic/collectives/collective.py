@@ -154,11 +154,10 @@ def _in_order(order: Column, algorithm: Callable[..., Waits]) -> Callable[..., W
     """The algorithm with its ranks in the order `order`."""
 
     def ordered(schedule: Schedule, ranks: Column, after: Waits, channel: int) -> Waits:
-        def own(_: int, waits: Waits) -> Waits:
+        def own(waits: Waits) -> Waits:
             return algorithm(schedule, ranks[order], after=waits, channel=channel)
 
-        waits = [np.broadcast_to(wait, ranks.shape) for wait in after]
-        return in_groups(order[None], own, waits)
+        return in_groups(order, own, [np.broadcast_to(wait, ranks.shape) for wait in after])
 
     return ordered
 

@@ -34,22 +34,23 @@ def all_to_all(
     after: Waits = (),
     channel: int = 0,
 ) -> Waits:
-    """Sends the s-th of `pieces` to rank s. `room`: the offset at each receiver for the first
-    sender's piece, and the distance to the next sender's."""
+    """Sends the s-th of `pieces` to rank s, in each row of `ranks`. `room`: the offset at each
+    receiver for the first sender's piece, and the distance to the next sender's."""
     at, sizes = pieces
     first, each = room
-    place = np.arange(len(ranks))
+    count = ranks.shape[-1]
+    place = np.arange(count)
     got: list[Column] = []
-    for distance in range(1, len(ranks)):
-        to = (place + distance) % len(ranks)
+    for distance in range(1, count):
+        to = (place + distance) % count
         sent = schedule.send(
             ranks,
-            ranks[to],
+            ranks[..., to],
             sizes[to],
             take=at[to],
             put=first[to] + place * each[to],
             after=after,
             channel=channel,
         )
-        got.append(np.roll(sent, distance))
+        got.append(np.roll(sent, distance, axis=-1))
     return [*after, *got]

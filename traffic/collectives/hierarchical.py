@@ -40,17 +40,18 @@ def all_reduce(
     `begun`: for earlier chunks of this channel, the ends of their first phases; one is added.
     """
     inside = np.array(servers)
-    at_piece, sizes = pieces = pieces_of(at, size_bytes, inside.shape[1])
+    pieces = pieces_of(at, size_bytes, inside.shape[1])
+    parts = [pieces_of(int(own), int(size), len(inside)) for own, size in zip(*pieces, strict=True)]
+    starts, sizes = np.array(parts).swapaxes(0, 1)
 
-    def scattered(server: int, waits: Waits) -> Waits:
-        return ring.reduce_scatter(schedule, ranks[inside[server]], pieces, waits, channel)
+    def scattered(waits: Waits) -> Waits:
+        return ring.reduce_scatter(schedule, ranks[inside], pieces, waits, channel)
 
-    def summed(rail: int, waits: Waits) -> Waits:
-        part = int(at_piece[rail]), int(sizes[rail])
-        return ring.all_reduce(schedule, ranks[inside[:, rail]], *part, waits, channel)
+    def summed(waits: Waits) -> Waits:
+        return ring.all_reduce_pieces(schedule, ranks[inside.T], (starts, sizes), waits, channel)
 
-    def gathered(server: int, waits: Waits) -> Waits:
-        return ring.all_gather(schedule, ranks[inside[server]], pieces, waits, channel)
+    def gathered(waits: Waits) -> Waits:
+        return ring.all_gather(schedule, ranks[inside], pieces, waits, channel)
 
     slot = begun[-SLOTS] if len(begun) >= SLOTS else ()
     waits: Waits = [*(np.broadcast_to(wait, ranks.shape) for wait in after), *slot]

@@ -11,6 +11,9 @@ part.
     rank 3    c         b         a         d ...        modulo the number of ranks
             └── reduce-scatter ──┘└─ all-gather ─┘
 
+Several rings of equal length may go around side by side: `ranks` has a row for each, and what they
+wait for has the same shape.
+
 After n - 1 steps rank r has the sum of piece r (reduce-scatter). After n - 1 more steps every rank
 has all sums (all-gather). A rank sends 2(n - 1) pieces, which is 2(n - 1)/n of the buffer. Step s
 of a rank starts when step s - 1 of its left neighbour has been delivered.
@@ -25,7 +28,8 @@ from traffic.graph import Column
 from traffic.job import pieces_of
 
 Pieces = tuple[Column, Column]
-"""The offsets and sizes of the pieces, one for each rank."""
+"""The offsets and sizes of the pieces, one for each rank; rings with pieces of their own have a row
+for each ring."""
 
 
 def reduce_scatter(
@@ -51,7 +55,14 @@ def all_reduce(
     channel: int = 0,
 ) -> Waits:
     """Gives every rank the sum of a part of the buffer."""
-    pieces = pieces_of(at, size_bytes, len(ranks))
+    pieces = pieces_of(at, size_bytes, ranks.shape[-1])
+    return all_reduce_pieces(schedule, ranks, pieces, after, channel)
+
+
+def all_reduce_pieces(
+    schedule: Schedule, ranks: Column, pieces: Pieces, after: Waits = (), channel: int = 0
+) -> Waits:
+    """Gives every rank the sum of all pieces."""
     reduced = reduce_scatter(schedule, ranks, pieces, after, channel)
     return all_gather(schedule, ranks, pieces, reduced, channel)
 
@@ -67,16 +78,18 @@ def _around(
 ) -> Waits:
     """n - 1 steps. The first sends the piece `first` positions before the rank's own."""
     at, sizes = pieces
-    place, right = np.arange(len(ranks)), np.roll(ranks, -1)
+    count = ranks.shape[-1]
+    place, right = np.arange(count), np.roll(ranks, -1, axis=-1)
     ready = after if adds else ()  # each step adds a part of the rank's own buffer
     waits: Waits = after
     got: Waits = ()
-    for step in range(len(ranks) - 1):
-        piece = (place - first - step) % len(ranks)
-        where = {"add" if adds else "put": at[piece]}
+    for step in range(count - 1):
+        piece = (place - first - step) % count
+        offset = at[..., piece]
+        where = {"add" if adds else "put": offset}
         sent = schedule.send(
-            ranks, right, sizes[piece], take=at[piece], after=waits, channel=channel, **where
+            ranks, right, sizes[..., piece], take=offset, after=waits, channel=channel, **where
         )
-        got = (np.roll(sent, 1),)
+        got = (np.roll(sent, 1, axis=-1),)
         waits = [*ready, *got]
     return [*after, *got]

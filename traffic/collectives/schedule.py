@@ -3,8 +3,9 @@
     ids = schedule.send(rank, right, size, take=at, add=at, after=[before])
 
 Every argument is an array with an entry for each rank that sends in this step, or one number for
-all of them. `send` returns the numbers of the messages, for which later steps wait: `after` is a
-list of such arrays, with NOBODY where there is nothing to wait for.
+all of them. Arrays of several groups of ranks, which do the same side by side, have a row for each
+group. `send` returns the numbers of the messages in the same shape. Later steps wait for them:
+`after` is a list of such arrays, with NOBODY where there is nothing to wait for.
 
 The finished schedule becomes a graph: messages sorted by flow, and one flow for each pair of
 ranks and channel. A rank's flows are in the order in which the schedule first uses them, because
@@ -13,6 +14,7 @@ messages that may leave at the same time are posted in this order.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -65,27 +67,33 @@ class Schedule:
 
     def wait(self, later: Column, earlier: Column) -> None:
         """Makes each message wait for one more operation, which may have been added later."""
-        pairs = np.array([earlier, later])
-        self._edges.append(pairs[:, pairs[0] != NOBODY])
+        pairs = np.empty((2, later.size), np.int64)
+        pairs[0] = np.broadcast_to(earlier, later.shape).ravel()
+        pairs[1] = later.ravel()
+        somebody = pairs[0] != NOBODY
+        self._edges.append(pairs if somebody.all() else pairs[:, somebody])
 
     def _add(self, columns: list[Column | int], after: Waits) -> Column:
-        rows = np.array(np.broadcast_arrays(*map(np.atleast_1d, columns)), np.int64)
-        ids = self._count + np.arange(rows.shape[1])
-        self._count += len(ids)
-        self._rows.append(rows)
+        shape = np.broadcast(*columns).shape or (1,)
+        rows = np.empty((len(columns), *shape), np.int64)
+        for row, values in zip(rows, columns, strict=True):
+            row[...] = values
+        count = math.prod(shape)
+        ids = np.arange(self._count, self._count + count).reshape(shape)
+        self._count += count
+        self._rows.append(rows.reshape(len(columns), count))
         for earlier in after:
-            pairs = np.array(np.broadcast_arrays(earlier, ids))
-            self._edges.append(pairs[:, pairs[0] != NOBODY])
+            self.wait(ids, earlier)
         return ids
 
     def work_alone_ns(self) -> int:
-        """How long the schedule would take if messages took no time, in nanoseconds."""
-        lasts = np.concatenate([rows[-1] for rows in self._rows]).tolist()
-        over = list(lasts)
-        earlier, later = np.concatenate(self._edges, axis=1)
-        for before, after in zip(earlier.tolist(), later.tolist(), strict=True):
-            over[after] = max(over[after], over[before] + lasts[after])
-        return int(max(over))
+        """How long the schedule would take if messages took no time, in nanoseconds. Every
+        operation must have been added after all that it waits for."""
+        lasts = np.concatenate([rows[-1] for rows in self._rows])
+        over = lasts.copy()
+        for earlier, later in self._edges:
+            over[later] = np.maximum(over[later], over[earlier] + lasts[later])
+        return int(over.max())
 
     def graph(
         self,
@@ -123,16 +131,13 @@ class Schedule:
         )
 
 
-def in_groups(groups: Column, collective: Callable[[int, Waits], Waits], waits: Waits) -> Waits:
-    """Adds a collective in each group of ranks (one row for each); the groups cover all ranks.
-    Returns what all ranks wait for then. `collective` gets the number of a group, and what its
-    ranks wait for."""
-    done = [
-        collective(number, [wait[group] for wait in waits]) for number, group in enumerate(groups)
-    ]
-    together = np.empty((len(done[0]), groups.size), np.int64)
-    for group, own in zip(groups, done, strict=True):
-        together[:, group] = np.reshape(own, (-1, len(group)))
+def in_groups(groups: Column, collective: Callable[[Waits], Waits], waits: Waits) -> Waits:
+    """Adds a collective in all groups of ranks, side by side (one row for each group); the groups
+    cover all ranks. Returns what all ranks wait for then. `collective` gets and returns what the
+    ranks of the groups wait for, in the shape of `groups`."""
+    done = collective([wait[groups] for wait in waits])
+    together = np.empty((len(done), groups.size), np.int64)
+    together[:, groups] = np.reshape(done, (-1, *groups.shape))
     return list(together)
 
 

@@ -120,9 +120,10 @@ class StepBuilder:
         self._all_reduce(stage, self._replicas, size_bytes)
 
     def _all_reduce(self, stage: _Stage, groups: Column, size_bytes: int) -> Waits:
-        def collective(number: int, waits: Waits) -> Waits:
-            ranks = stage.ranks[groups[number]]
-            return ring.all_reduce(self.schedule, ranks, 0, size_bytes, waits)
+        pieces = pieces_of(0, size_bytes, groups.shape[1])
+
+        def collective(waits: Waits) -> Waits:
+            return ring.all_reduce_pieces(self.schedule, stage.ranks[groups], pieces, waits)
 
         return in_groups(groups, collective, stage.ready)
 
@@ -130,8 +131,8 @@ class StepBuilder:
         size_bytes = expert_bytes(self._model, self._layout)
         pieces = pieces_of(0, size_bytes, self._layout.data)
 
-        def collective(number: int, waits: Waits) -> Waits:
-            ranks = stage.ranks[self._replicas[number]]
+        def collective(waits: Waits) -> Waits:
+            ranks = stage.ranks[self._replicas]
             return exchange.all_to_all(self.schedule, ranks, pieces, pieces, waits)
 
         stage.ready = in_groups(self._replicas, collective, stage.ready)
