@@ -46,6 +46,7 @@ _INTERFACES = tuple(
         "observe/counters.h",
         "flow_model/flow_model_api.h",
         "api/fabric_api.h",
+        "api/processes_api.h",
         "api/primitives.h",
         "driver/af_packet_driver.h",
         "driver/exact_driver.h",

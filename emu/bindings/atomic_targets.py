@@ -61,6 +61,10 @@ class AtomicTargets:
             rows = _rows(table, flow)
             rows["immediate"] = [_region(nic_of(flow, flow.dst), 0, 0, 0, ffi.NULL) for _ in rows]
 
+    def words(self, host: str) -> list[NDArray[np.uint64]]:
+        """The words of a host, if it has any."""
+        return [self._words[host]] if host in self._words else []
+
     def counted(self, flow: Flow, fetched: NDArray[np.uint64]) -> bool:
         """Whether each operation of the flow was executed once, given the values it fetched."""
         count = len(flow.operations)

@@ -31,6 +31,8 @@ class CaptureFile:
         self._ports = captured_ports(fabric.spec, fabric.topology) if ports is None else ports
         self._path = path
         self._file = path.open("wb")
+        self._passed_on = 0
+        """The bytes that another process has."""
 
     def drain(self) -> None:
         """Moves the records since the last call from the core to the file."""
@@ -52,6 +54,21 @@ class CaptureFile:
         finally:
             over.set()
             thread.join()
+
+    def pieces(self, size: int) -> Iterator[bytes]:
+        """The raw records since the last call, in pieces of at most so many bytes, for another
+        process."""
+        self.drain()
+        self._file.flush()
+        with self._path.open("rb") as stream:
+            stream.seek(self._passed_on)
+            while piece := stream.read(size):
+                self._passed_on += len(piece)
+                yield piece
+
+    def add(self, records: bytes) -> None:
+        """Adds raw records of another process, whose ports are not captured here."""
+        self._file.write(records)
 
     def convert(self, out: Path) -> dict[str, Path]:
         """Ends the capture. Returns port name -> file in `out`. Raises EmuError."""

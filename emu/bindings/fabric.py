@@ -114,6 +114,8 @@ class Fabric:
         self._sweeps: list[SweepRecord] = []
         inside = spec.scale_up if members is not NodeSubset.SWITCHES else None
         ports = len(self.index) + (len(ports_of(inside)) if inside else 0)
+        self.port_count = ports
+        """How many ports the core has room for, those inside servers too."""
         self._core = _have(lib.fabric_new(self._config(ports)))
         self.inside: ScaleUpFabric | None = None
         try:
@@ -159,6 +161,10 @@ class Fabric:
     def part_of(self, node: str) -> int:
         """The number of the part that a node is in."""
         return self._partition.part_of(node)
+
+    def runs(self, port: Port) -> bool:
+        """Whether this process runs the node of a port; others may run parts of the fabric."""
+        return bool(lib.fabric_runs(self.core, self.index[port]))
 
     def clock(self, node: str) -> Any:
         """The clock of a node: a `struct clock *`."""

@@ -166,8 +166,11 @@ class HostNics:
 
     def progress(self, now_ns: int) -> RunProgress:
         """The progress of the workload at the emulated time `now_ns`."""
-        delivered = self._delivered()
-        wanted = self._wanted(now_ns, delivered)
+        return self.progress_of(now_ns, self.delivered(), over=self.finished)
+
+    def progress_of(self, now_ns: int, delivered: Column, *, over: bool) -> RunProgress:
+        """The same, given the bytes delivered for each flow, and whether the workload is over."""
+        wanted = self._wanted(now_ns, delivered, over=over)
         return RunProgress(
             emulated_ns=now_ns,
             bytes_done=int(delivered.sum()),
@@ -176,12 +179,12 @@ class HostNics:
             flows_total=len(wanted),
         )
 
-    def _wanted(self, now_ns: int, delivered: Column) -> Column:
+    def _wanted(self, now_ns: int, delivered: Column, *, over: bool) -> Column:
         """The bytes that each flow will deliver: estimates, if operations can be skipped, until the
         end of the run."""
-        if not (self.finished and self._graph.cut_short):
+        if not (over and self._graph.cut_short):
             return self._expected.at(now_ns, delivered)
-        return self._expected.in_the_end(self._records()["status"] == lib.STATUS_SKIPPED)
+        return self._expected.in_the_end(self.records()["status"] == lib.STATUS_SKIPPED)
 
     def observe(self, fabric: Observation) -> Observation:
         """The observation of the fabric, with the records of flows and NICs added."""
@@ -209,12 +212,12 @@ class HostNics:
         """Writes the progress of all flows into a table: bytes, delivered bytes, and if the queue
         pair has failed, the status of the message and the time in nanoseconds."""
         cells[:, 0] = self._bytes
-        cells[:, 1] = self._delivered()
+        cells[:, 1] = self.delivered()
         cells[:, 2:] = 0
         for failed in self._failed_messages():
             row = cells[self._place[self._graph.flows[int(self._graph.flow_of[failed])].name]]
             if not row[2]:
-                record = self._records()[failed]
+                record = self.records()[failed]
                 row[2:] = record["status"], record["completed_ps"] // 1000
 
     @cached_property
@@ -225,18 +228,41 @@ class HostNics:
             np.int64,
         )
 
-    def _delivered(self) -> Column:
-        """The bytes delivered so far, for each flow."""
+    def delivered(self) -> Column:
+        """The bytes delivered so far, for each flow: the core's own memory."""
         counts = ffi.buffer(self.flow_bytes, 8 * len(self.flows))
         return np.frombuffer(counts, np.int64, len(self.flows))
 
     def _counters(self) -> dict[str, Counters]:
+        return self.named_counters(self.counter_cells())
+
+    def counter_cells(self) -> NDArray[np.int64]:
+        """The counters of all NICs: (hosts, counters)."""
         cells = np.empty((len(self._nics), len(NIC.cells)), np.int64)
         self.post_counters(cells)
+        return cells
+
+    def named_counters(self, cells: NDArray[np.int64]) -> dict[str, Counters]:
+        """Host -> its NIC's counters, from the cells of all NICs."""
         return {
             host: dict(zip(NIC.cells, own, strict=True))
             for host, own in zip(self._nics, cells.tolist(), strict=True)
         }
+
+    @property
+    def graph(self) -> OperationGraph:
+        """The operations, in the order of `records`."""
+        return self._graph
+
+    def written_memory(self, host: str) -> list[Bytes]:
+        """The bytes of a host that messages write; empty if payloads are elided."""
+        if self._contents is None:
+            return []
+        return [
+            self._contents.sink[host],
+            self._contents.buffers[host],
+            *(words.view(np.uint8) for words in self._extras.words(host)),
+        ]
 
     # ---- setting up --------------------------------------------------------
 
@@ -427,7 +453,7 @@ class HostNics:
 
     def _flow_record(self, flow: Flow) -> FlowRecord:
         ids = self._not_skipped(flow)
-        own = self._records()[ids]
+        own = self.records()[ids]
         started = int(own["started_ps"].min(initial=_NEVER))
         delivered = int(own["delivered_ps"].max(initial=0))
         planned = int(self._graph.not_before_ns[flow.operations.start])
@@ -449,7 +475,7 @@ class HostNics:
 
     def _failed_queue_pairs(self) -> Iterator[FailedQueuePair]:
         """Queue pairs with a failed message. Their later messages were flushed."""
-        records, graph = self._records(), self._graph
+        records, graph = self.records(), self._graph
         for id in self._failed_messages():
             flow = graph.flows[int(graph.flow_of[id])]
             yield FailedQueuePair(
@@ -462,7 +488,7 @@ class HostNics:
 
     def _failed_messages(self) -> list[int]:
         """Failed messages, in order of time."""
-        records = self._records()
+        records = self.records()
         failed = np.flatnonzero(np.isin(records["status"], list(FAILURES)))
         order = np.argsort(records["completed_ps"][failed], kind="stable")
         return [int(id) for id in failed[order]]
@@ -470,11 +496,11 @@ class HostNics:
     def _not_skipped(self, flow: Flow) -> Column:
         """The operations of a flow that were not skipped."""
         own = slice(flow.operations.start, flow.operations.stop)
-        begun = self._records()["status"][own] != lib.STATUS_SKIPPED
+        begun = self.records()["status"][own] != lib.STATUS_SKIPPED
         return flow.operations.start + np.flatnonzero(begun)
 
     def _requests(self) -> Requests:
-        graph, records = self._graph, self._records()
+        graph, records = self._graph, self.records()
         return Requests.of_graph(
             graph,
             start_ns=_in_ns(records["started_ps"][graph.begins]),
@@ -494,7 +520,7 @@ class HostNics:
 
     def _span_ns(self, traffic: str) -> tuple[int | None, int | None]:
         """When the first operation of an entry started, and when the last was delivered."""
-        records = self._records()
+        records = self.records()
         own = np.concatenate(
             [
                 records[flow.operations.start : flow.operations.stop]
@@ -509,8 +535,8 @@ class HostNics:
             int(own["delivered_ps"].max()) // 1000 if over else None,
         )
 
-    def _records(self) -> NDArray[np.void]:
-        """The records of all operations so far."""
+    def records(self) -> NDArray[np.void]:
+        """The records of all operations so far: the core's own memory."""
         records = lib.workload_records(self._workload)
         size = len(self._graph.operations) * _RECORD.itemsize
         return np.frombuffer(ffi.buffer(records, size), _RECORD)

@@ -21,11 +21,13 @@ from emu.cli.options import (
     spec_argument,
     threads_option,
 )
+from emu.cli.ranks import assists, first_rank
 from emu.cli.record import chosen_runner, record
 from emu.cli.stopping import sigterm_interrupts
 from emu.clocks import REAL, VIRTUAL, Clock
 from emu.errors import EmuError, UsageError
 from emu.models import FLOW, PACKETS
+from emu.mpi_environment import mpi_ranks
 from emu.report.both_models import BothModels, models_document
 from emu.report.clocks import BothClocks, Seeds, clocks_document
 from emu.report.reruns import with_seeds
@@ -79,25 +81,28 @@ def command(
     With --models, run each variant (or SPEC itself) with packets on the virtual clock and by the
     flow model: the difference is the error of the flow model.
     """
-    _refuse_both(clocks=clocks, models=models)
-    spec = load_spec(path, settings)
-    folder = out or Path("out") / spec.name
-    stream = sys.stderr if as_json else sys.stdout
-    if clocks:
-        reseeded = [
-            load_spec(path, (*settings, *seed.settings)) for seed in with_seeds(spec, seeds)
-        ]
-        _compare_clocks(reseeded, folder, stream, as_json, quiet=quiet)
-    if models:
-        _compare_models(spec, folder, stream, as_json, quiet=quiet)
-    if seeds > 1:
-        raise UsageError("--seeds: only together with --clocks")
-    if not spec.compare:
-        raise UsageError(f"{path}: has no `compare:` section; name the variants to run there")
-    variants = spec.variants()
-    runner = chosen_runner(model, clock, threads, [*variants.values()], quiet=quiet)
-    _refuse([spec], runner)
-    runs, stop = _run_all(variants, runner, folder, quiet=quiet)
+    if assists():
+        return
+    with first_rank():
+        _refuse_both(clocks=clocks, models=models)
+        spec = load_spec(path, settings)
+        folder = out or Path("out") / spec.name
+        stream = sys.stderr if as_json else sys.stdout
+        if clocks:
+            reseeded = [
+                load_spec(path, (*settings, *seed.settings)) for seed in with_seeds(spec, seeds)
+            ]
+            _compare_clocks(reseeded, folder, stream, as_json, quiet=quiet)
+        if models:
+            _compare_models(spec, folder, stream, as_json, quiet=quiet)
+        if seeds > 1:
+            raise UsageError("--seeds: only together with --clocks")
+        if not spec.compare:
+            raise UsageError(f"{path}: has no `compare:` section; name the variants to run there")
+        variants = spec.variants()
+        runner = chosen_runner(model, clock, threads, [*variants.values()], quiet=quiet)
+        _refuse([spec], runner)
+        runs, stop = _run_all(variants, runner, folder, quiet=quiet)
     missing = list(variants)[len(runs) :]
     if stop is not None and not runs:
         raise stop
@@ -125,6 +130,8 @@ def _refuse_both(*, clocks: bool, models: bool) -> None:
         raise UsageError(
             "--threads: --clocks and --models choose the threads themselves; leave it out"
         )
+    if (clocks or models) and mpi_ranks() > 1:
+        raise UsageError("mpirun: --clocks and --models run in one process; leave mpirun out")
     if models and is_given("clock"):
         raise UsageError("--clock: --models runs packets on the virtual clock; leave it out")
 

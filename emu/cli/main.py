@@ -17,7 +17,8 @@ from importlib import import_module
 import click
 
 import emu
-from emu.errors import EmuError, ExitCode
+from emu.errors import EmuError, ExitCode, UsageError
+from emu.mpi_environment import mpi_rank, mpi_ranks, ranks_of_mpich
 from emu.resources import exhausted_resource, need_memory
 from emu.streams import guard_streams
 
@@ -69,10 +70,32 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None:
+            _refuse_ranks(name)
             need_memory()
             command = import_module(f"emu.cli.{name}").command
             assert isinstance(command, click.Command)
         return name, command, rest
+
+
+_OVER_RANKS = {"run", "compare"}
+"""Verbs that several processes can share."""
+
+
+def _refuse_ranks(verb: str | None) -> None:
+    """Raises UsageError for verbs that several processes cannot share, once."""
+    if mpi_ranks() == 1 and ranks_of_mpich() > 1:
+        raise UsageError(
+            "mpiexec: MPICH started this process, and emu runs over several processes by Open MPI "
+            "alone; use its mpirun (apt install openmpi-bin)"
+        )
+    if mpi_ranks() == 1 or verb in _OVER_RANKS:
+        return
+    if mpi_rank() > 0:
+        sys.exit(ExitCode.USAGE)
+    raise UsageError(
+        f"mpirun: `emu {verb}` does not run over several processes; leave mpirun out, or use "
+        "`emu run` or `emu compare`"
+    )
 
 
 @click.group(
@@ -113,7 +136,8 @@ def _run(work: Callable[[], int | None]) -> int | str | None:
         click.echo("interrupted", err=True)
         return ExitCode.INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        if mpi_rank() == 0:  # the others were given the same
+            error.show()
         return ExitCode.USAGE
     except Exception as error:
         exhausted = exhausted_resource(error)

@@ -16,6 +16,7 @@ from emu.measure.recording import Recording
 from emu.measure.run_estimate import RunEstimate
 from emu.measure.run_progress import RunProgress
 from emu.models import PACKETS
+from emu.mpi_environment import mpi_ranks
 from emu.output_dir import check_links, is_written_as_it_is
 from emu.report.parts import PartWriter
 from emu.report.progress import ProgressLine
@@ -40,12 +41,15 @@ def chosen_runner(
         if not quiet:
             print_note(str(choice))
     runner = runner_of(model, clock)
-    return runner if threads is None else runner.with_threads(threads)
+    runner = runner if threads is None else runner.with_threads(threads)
+    return runner if mpi_ranks() == 1 else runner.over_ranks()
 
 
 def _auto_clock(threads: int | None, specs: Sequence[Spec]) -> ClockChoice:
     if threads is not None:
         return ClockChoice(VIRTUAL, "the one that runs on several threads")
+    if mpi_ranks() > 1:
+        return ClockChoice(VIRTUAL, "the one that runs over several processes")
     return auto_clock(specs)
 
 

@@ -17,6 +17,7 @@ from emu.cli.options import (
     spec_argument,
     threads_option,
 )
+from emu.cli.ranks import assists, first_rank
 from emu.cli.record import chosen_runner, record, refuse_unwritable_file
 from emu.output_dir import write_text, writing_into
 from emu.report.junit import junit_xml
@@ -58,12 +59,15 @@ def command(
     Exits with 0 if all checks hold, 1 if one fails, 5 if the machine could not
     keep up, so that the numbers are not results.
     """
-    spec = load_spec(path, settings)
-    folder = out or Path("out") / spec.name
-    if junit:
-        refuse_unwritable_file(junit, "--junit")
-    runner = chosen_runner(model, clock, threads, [spec], quiet=quiet)
-    facts = RunFacts(spec.name, *record(spec.name, spec, runner, folder, quiet=quiet))
+    if assists():
+        return
+    with first_rank():
+        spec = load_spec(path, settings)
+        folder = out or Path("out") / spec.name
+        if junit:
+            refuse_unwritable_file(junit, "--junit")
+        runner = chosen_runner(model, clock, threads, [spec], quiet=quiet)
+        facts = RunFacts(spec.name, *record(spec.name, spec, runner, folder, quiet=quiet))
     artifacts = write_run(facts, folder)
     if junit:
         with writing_into(junit.parent, "--junit"):

@@ -67,6 +67,13 @@ class Runner(ABC):
             "use --clock virtual"
         )
 
+    def over_ranks(self) -> Runner:
+        """A runner on all processes that mpirun started. Raises UsageError where there is none."""
+        raise UsageError(
+            "mpirun: only packets on the virtual clock run over several processes; use --clock "
+            "virtual, or leave mpirun out"
+        )
+
 
 def runner_on(clock: str) -> Runner:
     """The runner of a clock, by its name. Raises UsageError: no such clock."""

@@ -18,7 +18,7 @@ from emu._core import lib
 from emu.bindings.capture import CaptureFile, capture_file, captured_ports
 from emu.bindings.fabric import Fabric, FrameKind, NodeSubset, gone
 from emu.bindings.host_nics import HostNics
-from emu.bindings.partition import partition
+from emu.bindings.partition import Partition, partition
 from emu.bindings.snapshot import PortView, QueuePairView
 from emu.clocks import VIRTUAL
 from emu.errors import UsageError
@@ -41,7 +41,7 @@ from traffic.graph import OperationGraph
 
 STEP_NS = 20_000
 """A run ends with the step in which its workload ends."""
-_PROGRESS_SECONDS = 0.05
+PROGRESS_SECONDS = 0.05
 """Wall-clock time between two reports of progress, roughly."""
 ELIDED_NOTES = ("payload elided: packets carried their headers only, no message was compared",)
 
@@ -82,11 +82,12 @@ class VirtualFabric:
         *,
         threads: int = 1,
         parts: int | None = None,
+        cut: Partition | None = None,
     ) -> None:
         """`subnet`: the result of `emu.subnet.sm_sweeps.manage`, for InfiniBand alone; `workload`:
         operations to use in place of the spec's; `threads`: that run the fabric, cut into so many
-        parts or into `parts`. Both change the speed and nothing else. Raises UsageError when these
-        cannot run, or when InfiniBand has no subnet.
+        parts or into `parts`; `cut`: the parts, if they are known. They change the speed and
+        nothing else. Raises UsageError when these cannot run, or when InfiniBand has no subnet.
         """
         self.spec = spec
         self.topology = topology
@@ -97,7 +98,7 @@ class VirtualFabric:
                 "subnet: none is given, and InfiniBand's switches forward by the tables of their "
                 "subnet manager; emu.subnet.sm_sweeps.manage makes them"
             )
-        cut = partition(spec, topology, self._graph, parts or threads, threads)
+        cut = cut or partition(spec, topology, self._graph, parts or threads, threads)
         self.fabric = Fabric(spec, topology, NodeSubset.ALL, subnet=subnet, partition=cut)
         self._endpoints: HostNics | None = HostNics(self.fabric, self._graph, subnet)
         self._started = False
@@ -224,6 +225,11 @@ class VirtualRunner(Runner):
     def with_threads(self, threads: int) -> VirtualRunner:
         return VirtualRunner(self._subnet, threads)
 
+    def over_ranks(self) -> Runner:
+        from emu.runtime.mpi import MpiRunner
+
+        return MpiRunner(self._subnet, self._threads)
+
     def run(
         self,
         spec: Spec,
@@ -248,19 +254,25 @@ class VirtualRunner(Runner):
                 on_progress(replace(run.progress(), so_far=partial(_so_far, run, capture, began)))
             observation, now_ps = run.observe(), run.now_ns * 1000
             captures = capture.convert(out)
-        return _recording(run, observation, now_ps, captures, began)
+        return recording_of(run, observation, now_ps, captures, began)
 
 
 def _so_far(run: VirtualFabric, capture: CaptureFile, began: float, out: Path) -> Recording:
     """The recording of a run that goes on, with captures in the folder `out`. `began`: when, by
     `time.monotonic`."""
-    captures, now_ns = capture.convert_so_far(out), run.now_ns
-    recording = _recording(run, run.observe_so_far(), now_ns * 1000, captures, began)
-    note = f"a part of a run: up to {format_time_ns(now_ns)}; the run went on, or was killed"
+    return recording_so_far(run, run.observe_so_far(), capture.convert_so_far(out), began)
+
+
+def recording_so_far(
+    run: VirtualFabric, observation: Observation, captures: Mapping[str, Path], began: float
+) -> Recording:
+    """The recording of a run that goes on."""
+    recording = recording_of(run, observation, run.now_ns * 1000, captures, began)
+    note = f"a part of a run: up to {format_time_ns(run.now_ns)}; the run went on, or was killed"
     return replace(recording, partial=True, notes=(note, *recording.notes))
 
 
-def _recording(
+def recording_of(
     run: VirtualFabric,
     observation: Observation,
     now_ps: int,
@@ -297,7 +309,7 @@ def _stretches(run: VirtualFabric, limit_ps: int) -> Iterator[None]:
         run.run_steps(min(run.now_ns + steps * STEP_NS, -(-limit_ps // 1000)))
         seconds = time.monotonic() - began
         yield
-        steps = 2 * steps if seconds < _PROGRESS_SECONDS / 2 else max(1, steps // 2)
+        steps = 2 * steps if seconds < PROGRESS_SECONDS / 2 else max(1, steps // 2)
 
 
 def marker_in_use(spec: Spec) -> MarkedBy:

@@ -38,6 +38,7 @@ def test_help_imports_no_verb() -> None:
         "emu.cli",
         "emu.cli.main",
         "emu.errors",
+        "emu.mpi_environment",
         "emu.privilege",
         "emu.resources",
         "emu.streams",

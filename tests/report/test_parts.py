@@ -25,7 +25,7 @@ def test_a_killed_run_leaves_what_it_had(tmp_path: Path, monkeypatch: pytest.Mon
     """Flows, counters, samples and captures up to then, marked as a part."""
     monkeypatch.setattr("emu.report.parts.LEAST_SECONDS", 0.0)
     monkeypatch.setattr("emu.report.parts._SHARE_OF_TIME", 1e9)
-    monkeypatch.setattr("emu.runtime.virtual._PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr("emu.runtime.virtual.PROGRESS_SECONDS", 0.0)
     update = PartWriter.update
 
     def killed_at_half(writer: PartWriter, now: RunProgress) -> None:

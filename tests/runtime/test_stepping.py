@@ -251,7 +251,7 @@ def test_progress_interval_does_not_change_the_run(
     seen, looks = [], []
     looked: list[int] = []
     for name, seconds in (("often", 0.0), ("rarely", 1000.0)):
-        monkeypatch.setattr(virtual, "_PROGRESS_SECONDS", seconds)
+        monkeypatch.setattr(virtual, "PROGRESS_SECONDS", seconds)
         looked.clear()
         recording = VirtualRunner().run(
             spec,

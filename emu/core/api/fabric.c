@@ -221,9 +221,10 @@ static bool add_parts(struct fabric *fabric, const struct fabric_config *config)
     for (uint32_t i = 0; i < config->parts; i++)
         if (!add_part(fabric, config))
             return false;
+    fabric->own_count = config->parts;
     if (config->parts == 1)
         return true;
-    fabric->windows = windows_new(fabric->part_list, config->parts, config->threads);
+    fabric->windows = windows_new(fabric->part_list, 0, config->parts, config->threads);
     return fabric->windows;
 }
 
@@ -246,6 +247,7 @@ struct fabric *fabric_new(const struct fabric_config *config)
 void fabric_free(struct fabric *fabric)
 {
     windows_free(fabric->windows);
+    fabric_free_packets(fabric);
     for (uint32_t i = 0; i < fabric->switch_count; i++)
         switch_free(fabric->switches[i]);
     deadlock_watch_free(&fabric->deadlocks);
@@ -270,7 +272,7 @@ void fabric_prefault(struct fabric *fabric, uint32_t frames)
 }
 
 /* The least lookahead of all cables that are cut. */
-static picoseconds lookahead(const struct fabric *fabric)
+int64_t fabric_lookahead(const struct fabric *fabric)
 {
     picoseconds least = NEVER;
     for (uint32_t i = 0; i < fabric->port_count; i++) {
@@ -285,16 +287,18 @@ void fabric_start(struct fabric *fabric)
 {
     picoseconds now = fabric_now(fabric);
     for (uint32_t i = 0; i < fabric->switch_count; i++)
-        switch_start(fabric->switches[i], now);
+        if (fabric_runs_node(fabric, fabric->switches[i]->ports[0].port.clock))
+            switch_start(fabric->switches[i], now);
     for (uint32_t i = 0; i < fabric->nic_count; i++)
-        port_start(&fabric->nics[i]->port, now);
+        if (fabric_runs_node(fabric, fabric->nics[i]->port.clock))
+            port_start(&fabric->nics[i]->port, now);
     for (uint32_t i = 0; i < fabric->end_count; i++)
         port_start(&fabric->ends[i]->port, now);
-    for (uint32_t i = 0; fabric->samples.values && i < fabric->part_count; i++)
-        sampler_start(&fabric->parts[i].sampler, now);
+    for (uint32_t i = 0; fabric->samples.values && i < fabric->own_count; i++)
+        sampler_start(&fabric_own_part(fabric, i)->sampler, now);
     deadlock_watch_start(&fabric->deadlocks, now);
     if (fabric->windows)
-        windows_set_lookahead(fabric->windows, lookahead(fabric));
+        windows_set_lookahead(fabric->windows, fabric_lookahead(fabric));
 }
 
 static uint64_t run(struct fabric *fabric, picoseconds until)
@@ -345,7 +349,7 @@ void fabric_run_steps(struct fabric *fabric, int64_t until_ps, int64_t step_ps,
 
 int64_t fabric_now(const struct fabric *fabric)
 {
-    return fabric->parts[0].part.clock.now;
+    return fabric_own_part(fabric, 0)->part.clock.now;
 }
 
 struct clock *fabric_clock(struct fabric *fabric, uint32_t part)
@@ -373,8 +377,8 @@ struct fabric_balance fabric_balance(const struct fabric *fabric)
     if (!fabric->windows)
         return (struct fabric_balance){.lookahead_ps = NEVER};
     struct windows_balance balance = windows_balance(fabric->windows);
-    return (struct fabric_balance){lookahead(fabric), balance.windows, balance.busiest_events,
-                                   balance.events};
+    return (struct fabric_balance){fabric_lookahead(fabric), balance.windows,
+                                   balance.busiest_events, balance.events};
 }
 
 uint64_t fabric_frames_exhausted(const struct fabric *fabric)
@@ -498,7 +502,7 @@ bool fabric_sample(struct fabric *fabric, int64_t interval_ps, uint32_t capacity
     if (!sample_table_init(&fabric->samples, &fabric->arena, capacity, first_flow + flows) ||
         !add_samplers(fabric, interval_ps, ports, flows))
         return false;
-    sampler_watch_time(&fabric->parts[0].sampler, 0);
+    sampler_watch_time(&fabric_own_part(fabric, 0)->sampler, 0);
     for (uint32_t i = 0; i < ports; i++) {
         struct port *port = fabric->ports[indices[i]];
         sampler_watch(&part_of(fabric, port)->sampler, 1 + i * GAUGES, port);
@@ -512,7 +516,7 @@ bool fabric_sample(struct fabric *fabric, int64_t interval_ps, uint32_t capacity
 uint32_t fabric_samples(const struct fabric *fabric, const int64_t **values,
                         const uint32_t **places, uint32_t *columns)
 {
-    const struct sampler *sampler = &fabric->parts[0].sampler;
+    const struct sampler *sampler = &fabric_own_part(fabric, 0)->sampler;
     *values = fabric->samples.values;
     *places = sampler->places;
     *columns = fabric->samples.columns;
@@ -521,8 +525,8 @@ uint32_t fabric_samples(const struct fabric *fabric, const int64_t **values,
 
 void fabric_sample_now(struct fabric *fabric)
 {
-    for (uint32_t i = 0; i < fabric->part_count; i++)
-        sampler_take(&fabric->parts[i].sampler, fabric_now(fabric));
+    for (uint32_t i = 0; i < fabric->own_count; i++)
+        sampler_take(&fabric_own_part(fabric, i)->sampler, fabric_now(fabric));
 }
 
 /* ---- inspection ------------------------------------------------------------------------ */

@@ -5,6 +5,8 @@
 #define EMU_API_FABRIC_H
 
 #include "api/fabric_api.h"
+#include "api/mail_bytes.h"
+#include "api/processes_api.h"
 #include "api/windows.h"
 #include "fault/fault.h"
 #include "link/tap.h"
@@ -35,7 +37,12 @@ struct fabric {
     struct fabric_part *parts;
     struct part **part_list;
     uint32_t part_count;
-    struct windows *windows; /* NULL: one part, which runs by itself */
+    uint32_t own_first, own_count; /* parts that this process runs: all, or see fabric_take_parts */
+    struct windows *windows;       /* NULL: one part, which runs by itself */
+    struct mail_reader readers[MAIL_KINDS];
+    struct packet_of_mail *packets; /* for each process; NULL: one process runs all parts */
+    const uint32_t *first_parts;    /* of each process, and how many parts there are */
+    uint32_t process_count, own_process;
     struct deadlock_watch deadlocks;
     struct sample_table samples;
     struct port **ports; /* by index; NULL: no port */
@@ -68,8 +75,20 @@ static inline struct frame_pool *fabric_only_pool(const struct fabric *fabric)
     return &fabric->parts[0].part.pool;
 }
 
-/* Whether captures should be removed now. Seven eighths of their memory are left for a step. */
-bool fabric_captures_want_out(const struct fabric *fabric);
+/* A part that this process runs. */
+static inline struct fabric_part *fabric_own_part(const struct fabric *fabric, uint32_t place)
+{
+    return &fabric->parts[fabric->own_first + place];
+}
+
+/* Whether this process runs the nodes on a clock. */
+static inline bool fabric_runs_node(const struct fabric *fabric, struct clock *clock)
+{
+    return part_of_clock(clock)->number - fabric->own_first < fabric->own_count;
+}
+
+/* Of mail to other processes. */
+void fabric_free_packets(struct fabric *fabric);
 
 /* A frame came from outside at the cable end `index`. False when the frame was dropped. If it is
  * longer than a frame of the pool, only so many bytes have to be stored at `bytes`. */

@@ -79,6 +79,8 @@ size_t fabric_captured(struct fabric *fabric, const uint8_t **bytes);
 void fabric_captured_taken(struct fabric *fabric, size_t size);
 uint64_t fabric_captures_missed(const struct fabric *fabric);
 uint64_t fabric_captures_missed_at(const struct fabric *fabric, uint32_t index);
+/* Whether captures should be removed now. Seven eighths of their memory are left for a step. */
+bool fabric_captures_want_out(const struct fabric *fabric);
 
 /* Samples the ports with these indices, and `flows` counters, into `capacity` rows. `flow_parts`:
  * the part in which each counter changes; NULL: part 0. */
@@ -119,6 +121,8 @@ struct fabric_balance {
     const uint64_t *events;
 };
 struct fabric_balance fabric_balance(const struct fabric *fabric);
+/* The least time between sending and arriving on all cables that are cut; INT64_MAX: none is. */
+int64_t fabric_lookahead(const struct fabric *fabric);
 
 uint64_t fabric_frames_exhausted(const struct fabric *fabric);
 uint32_t fabric_frames_in_use(const struct fabric *fabric);

@@ -22,7 +22,8 @@ struct worker {
 };
 
 struct windows {
-    struct part *const *parts;
+    struct part *const *parts; /* that are run here */
+    struct part *const *all;
     uint32_t count, threads, started;
     picoseconds lookahead;
     struct part_state *states;
@@ -49,7 +50,7 @@ static void run_part(struct windows *windows, uint32_t place)
 {
     struct part *part = windows->parts[place];
     struct part_state *state = &windows->states[place];
-    state->events_in_window = part_run(part, windows->parts, windows->until);
+    state->events_in_window = part_run(part, windows->all, windows->until);
     state->events += state->events_in_window;
     state->next_event = part_next_event(part);
 }
@@ -128,15 +129,18 @@ static void start_workers(struct windows *windows)
 
 /* ---- all windows -------------------------------------------------------------------------- */
 
-struct windows *windows_new(struct part *const *parts, uint32_t count, uint32_t threads)
+struct windows *windows_new(struct part *const *parts, uint32_t first, uint32_t count,
+                            uint32_t threads)
 {
+    uint32_t room = count ? count : 1;
     struct windows *windows = aligned_alloc(CACHE_LINE, sizeof *windows);
     if (!windows)
         return NULL;
-    *windows = (struct windows){.parts = parts, .count = count, .threads = threads};
-    windows->states = aligned_alloc(CACHE_LINE, count * sizeof *windows->states);
+    *windows =
+        (struct windows){.parts = parts + first, .all = parts, .count = count, .threads = threads};
+    windows->states = aligned_alloc(CACHE_LINE, room * sizeof *windows->states);
     windows->workers = calloc(threads, sizeof *windows->workers);
-    windows->events = calloc(count, sizeof *windows->events);
+    windows->events = calloc(room, sizeof *windows->events);
     if (!windows->states || !windows->workers || !windows->events) {
         windows_free(windows);
         return NULL;
@@ -201,18 +205,28 @@ static picoseconds earliest(const struct windows *windows)
     return next;
 }
 
+uint64_t windows_run_one(struct windows *windows, picoseconds until)
+{
+    if (windows->number == 0)
+        start_workers(windows);
+    return run_window(windows, until);
+}
+
+void windows_arrive(struct windows *windows, picoseconds until)
+{
+    for (uint32_t i = 0; i < windows->count; i++)
+        clock_run_until(&windows->parts[i]->clock, until);
+}
+
 /* What was posted or set since the last run is not in the states yet. */
 uint64_t windows_run(struct windows *windows, picoseconds until)
 {
     uint64_t events = 0;
-    if (windows->number == 0)
-        start_workers(windows);
     for (picoseconds next = windows_next_event(windows); next <= until; next = earliest(windows)) {
         bool last = windows->lookahead > until - next;
-        events += run_window(windows, last ? until : next + windows->lookahead - 1);
+        events += windows_run_one(windows, last ? until : next + windows->lookahead - 1);
     }
-    for (uint32_t i = 0; i < windows->count; i++)
-        clock_run_until(&windows->parts[i]->clock, until);
+    windows_arrive(windows, until);
     return events;
 }
 

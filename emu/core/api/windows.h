@@ -12,9 +12,11 @@
 
 struct windows;
 
-/* Set-up only. `threads`: including the one that calls windows_run, at most as many as parts. They
- * begin with the first run. NULL when there is no memory. */
-struct windows *windows_new(struct part *const *parts, uint32_t count, uint32_t threads);
+/* Set-up only: runs `count` of a fabric's parts, from `first` on. `threads`: including the one that
+ * calls windows_run, at most as many as there are parts to run. They begin with the first run. NULL
+ * when there is no memory. */
+struct windows *windows_new(struct part *const *parts, uint32_t first, uint32_t count,
+                            uint32_t threads);
 void windows_free(struct windows *windows);
 
 /* The least time between a post and what it causes in another part. */
@@ -22,6 +24,12 @@ void windows_set_lookahead(struct windows *windows, picoseconds lookahead);
 
 /* Runs all events up to and including `until`; returns how many. */
 uint64_t windows_run(struct windows *windows, picoseconds until);
+
+/* A single window, where other processes run other parts: runs all events up to and including
+ * `until`, which is less than the lookahead after the next event of all. Returns how many. */
+uint64_t windows_run_one(struct windows *windows, picoseconds until);
+/* After the last of them that is due by then: it is `until` now. */
+void windows_arrive(struct windows *windows, picoseconds until);
 
 /* When the next event of any part is due. */
 picoseconds windows_next_event(const struct windows *windows);

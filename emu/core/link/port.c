@@ -76,11 +76,73 @@ static void enter_part(const struct mail *mail)
     put_in_flight(mail->to, mail->what);
 }
 
+/* A frame on a cable, as bytes; those that it stores follow. */
+struct sent_frame {
+    picoseconds tail_at, due_at;
+    uint64_t id;
+    uint32_t port; /* index of the sender's */
+    uint32_t length;
+    uint16_t stored;
+    uint8_t kind, tc, ip;
+    bool corrupt;
+};
+
+static uint32_t frame_size(const struct mail *mail)
+{
+    const struct frame *frame = mail->what;
+    return sizeof(struct sent_frame) + frame->stored;
+}
+
+static void write_frame(const struct mail *mail, struct part *from, uint8_t *bytes)
+{
+    struct frame *frame = mail->what;
+    struct sent_frame sent;
+    memset(&sent, 0, sizeof sent);
+    sent.tail_at = frame->tail_at;
+    sent.due_at = frame->due_at;
+    sent.id = frame->id;
+    sent.port = container_of((struct line *)mail->to, struct port, line)->index;
+    sent.length = frame->length;
+    sent.stored = frame->stored;
+    sent.kind = frame->kind;
+    sent.tc = frame->tc;
+    sent.ip = frame->ip;
+    sent.corrupt = frame->corrupt;
+    memcpy(bytes, &sent, sizeof sent);
+    memcpy(bytes + sizeof sent, frame->bytes, frame->stored);
+    frame_free(&from->pool, frame);
+}
+
+static bool read_frame(struct mail *mail, struct part *to, const void *places, const uint8_t *bytes)
+{
+    struct port *const *ports = places;
+    struct sent_frame sent;
+    memcpy(&sent, bytes, sizeof sent);
+    struct frame *frame = frame_new_stored(&to->pool, sent.kind, sent.length, sent.stored);
+    if (!frame)
+        return false;
+    memcpy(frame->bytes, bytes + sizeof sent, sent.stored);
+    frame->tail_at = sent.tail_at;
+    frame->due_at = sent.due_at;
+    frame->id = sent.id;
+    frame->tc = sent.tc;
+    frame->ip = sent.ip;
+    frame->corrupt = sent.corrupt;
+    mail->to = &ports[sent.port]->line;
+    mail->what = frame;
+    mail->at = frame->due_at;
+    return true;
+}
+
+const struct mail_kind mail_with_frame = {
+    .open = enter_part, .size = frame_size, .write = write_frame, .read = read_frame};
+
 SELDOM static void leave_part(struct port *port, struct frame *frame)
 {
     struct line *line = &port->line;
-    part_post(part_of_clock(port->clock), part_of_clock(line->far_clock),
-              (struct mail){.open = enter_part, .to = line, .what = frame, .at = frame->due_at});
+    part_post(
+        part_of_clock(port->clock), part_of_clock(line->far_clock),
+        (struct mail){.kind = &mail_with_frame, .to = line, .what = frame, .at = frame->due_at});
 }
 
 /* Puts a frame of `wire` bytes on the line, from `start` until its last bit is out at `end`. */

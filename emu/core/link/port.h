@@ -29,6 +29,10 @@
 struct port;
 struct tap;
 
+/* A frame on a cable between two parts (part.h). Its places are the ports of the fabric, by index:
+ * `struct port *const *`. */
+extern const struct mail_kind mail_with_frame;
+
 struct port_handler {
     /* A frame has arrived, and the handler owns it. `now` is the arrival of its last bit, or of its
      * header at a cut-through receiver (then tail_at is later). Frames of flow control end in the

@@ -296,6 +296,32 @@ void workload_start(struct workload *workload);
 /* Whether the workload has ended: all operations are over, and unreliable messages have arrived or
  * are lost. Enters into the records which operations will never start. */
 bool workload_is_finished(struct workload *workload, int64_t now_ps);
+/* What decides whether a workload has ended: operations that are not over, unreliable messages that
+ * have left and not arrived, and when either number last changed. Of several processes' counts
+ * the sums count, and the latest change. */
+struct workload_counts {
+    int64_t remaining, undelivered, last_change_ps;
+};
+struct workload_counts workload_counts(const struct workload *workload);
+bool workload_counts_say_over(const struct workload *workload, struct workload_counts counts,
+                              int64_t now_ps);
+
+/* Set-up only: of the hosts, by number, this process runs those in `own`. Hosts on one clock are in
+ * one process. Every process has the same workload, and calls these in place of
+ * workload_is_finished: it takes the failures of its own operations, until it gets none, and lets
+ * all processes hear them, itself too, until no process has any left. */
+void workload_take_hosts(struct workload *workload, const bool *own);
+struct workload_failure {
+    int64_t completed_ps;
+    uint32_t operation;
+    int32_t status;
+};
+/* Returns how many of `room` there are. */
+uint32_t workload_take_failures(struct workload *workload, struct workload_failure *failures,
+                                uint32_t room);
+/* Stops the own operations that wait for it. */
+void workload_hear_failure(struct workload *workload, const struct workload_failure *failure);
+
 /* The number of operations that are not over, as far as workload_is_finished knew. */
 uint32_t workload_remaining(const struct workload *workload);
 

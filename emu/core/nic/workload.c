@@ -26,7 +26,10 @@
  * of its own hosts. It announces messages by mail when their receivers are in other parts. Hosts
  * that must know at once what happened at another share a part: those with a device in common,
  * those that wait for messages of others, and the responder of a READ or atomic that waits for it.
- */
+ *
+ * The parts may be in several processes (workload_take_hosts). Each process then has the whole
+ * graph, and what it knows of an operation is what its own hosts see: the sender's times, or the
+ * delivery. Failures are told to all processes when the end of the workload is looked for. */
 #include "nic/workload_state.h"
 
 #include "nic/delivery.h"
@@ -36,6 +39,7 @@
 #include "nic/receive_queue.h"
 #include "nic/send_queue.h"
 #include "nic/sum.h"
+#include "nic/workload.h"
 #include "sim/part.h"
 
 /* ---- starting ---------------------------------------------------------------- */
@@ -63,6 +67,49 @@ static void expect_by_mail(const struct mail *mail)
     expect(mail->to);
 }
 
+/* An announced message, as bytes. */
+struct announcement {
+    uint64_t first_psn;
+    uint32_t packets;
+    uint32_t task; /* its number */
+};
+
+static uint32_t announcement_size(const struct mail *mail)
+{
+    (void)mail;
+    return sizeof(struct announcement);
+}
+
+static void write_announcement(const struct mail *mail, struct part *from, uint8_t *bytes)
+{
+    (void)from;
+    const struct task *task = mail->to;
+    struct announcement announcement = {.first_psn = task->message.first_psn,
+                                        .packets = task->message.packets,
+                                        .task = (uint32_t)(task - task->workload->tasks)};
+    memcpy(bytes, &announcement, sizeof announcement);
+}
+
+static bool read_announcement(struct mail *mail, struct part *to, const void *places,
+                              const uint8_t *bytes)
+{
+    (void)to;
+    const struct workload *workload = places;
+    struct announcement announcement;
+    memcpy(&announcement, bytes, sizeof announcement);
+    struct task *task = &workload->tasks[announcement.task];
+    task->message.first_psn = announcement.first_psn;
+    task->message.packets = announcement.packets;
+    mail->to = task;
+    mail->at = NEVER;
+    return true;
+}
+
+const struct mail_kind mail_with_announcement = {.open = expect_by_mail,
+                                                 .size = announcement_size,
+                                                 .write = write_announcement,
+                                                 .read = read_announcement};
+
 /* Its first packet arrives after the mail: it has a cable to pass between the two parts. */
 static void announce(struct task *task)
 {
@@ -72,7 +119,7 @@ static void announce(struct task *task)
         expect(task);
     else
         part_post(part_of_clock(own), part_of_clock(receivers),
-                  (struct mail){.open = expect_by_mail, .to = task, .at = NEVER});
+                  (struct mail){.kind = &mail_with_announcement, .to = task, .at = NEVER});
 }
 
 /* The time at which the device has served the task, after those before it. */
@@ -131,7 +178,7 @@ void workload_start(struct workload *workload)
 {
     for (uint32_t i = 0; i < workload->config.count; i++) {
         struct task *task = &workload->tasks[i];
-        if (task->unmet == 0)
+        if (task->unmet == 0 && !task_is_elsewhere(task))
             start_in_time(task, clock_of(workload, task->operation->host)->now);
     }
 }

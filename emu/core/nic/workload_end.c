@@ -18,6 +18,7 @@ void task_ended(struct task *task, picoseconds now)
 void task_failed(struct task *task)
 {
     struct share *share = share_of_host(task->workload, task->operation->host);
+    task->will_be_told = true;
     task->next_failed = share->failed;
     share->failed = task;
 }
@@ -93,18 +94,68 @@ uint32_t workload_remaining(const struct workload *workload)
     return remaining;
 }
 
+struct workload_counts workload_counts(const struct workload *workload)
+{
+    struct workload_counts counts = {0};
+    for (uint32_t i = 0; i < workload->share_count; i++) {
+        const struct share *share = &workload->shares[i];
+        if (share->elsewhere)
+            continue;
+        counts.remaining += share->remaining;
+        counts.undelivered += share->undelivered;
+        if (share->last_change > counts.last_change_ps)
+            counts.last_change_ps = share->last_change;
+    }
+    return counts;
+}
+
+bool workload_counts_say_over(const struct workload *workload, struct workload_counts counts,
+                              int64_t now_ps)
+{
+    return counts.remaining == 0 &&
+           (counts.undelivered <= 0 ||
+            now_ps - counts.last_change_ps >= workload->config.delivery_limit_ps);
+}
+
 bool workload_is_finished(struct workload *workload, int64_t now_ps)
 {
     stop_all_dependents(workload);
-    int64_t undelivered = 0;
-    picoseconds last_change = 0;
+    return workload_counts_say_over(workload, workload_counts(workload), now_ps);
+}
+
+/* ---- several processes -------------------------------------------------------- */
+
+void workload_take_hosts(struct workload *workload, const bool *own)
+{
+    for (uint32_t host = 0; host < workload->config.host_count; host++)
+        share_of_host(workload, host)->elsewhere = !own[host];
+}
+
+uint32_t workload_take_failures(struct workload *workload, struct workload_failure *failures,
+                                uint32_t room)
+{
+    uint32_t count = 0;
     for (uint32_t i = 0; i < workload->share_count; i++) {
-        const struct share *share = &workload->shares[i];
-        if (share->remaining)
-            return false;
-        undelivered += share->undelivered;
-        if (share->last_change > last_change)
-            last_change = share->last_change;
+        struct task **first = &workload->shares[i].failed;
+        for (; *first && count < room; *first = (*first)->next_failed) {
+            (*first)->will_be_told = false;
+            failures[count++] =
+                (struct workload_failure){.completed_ps = (*first)->message.record->completed_ps,
+                                          .operation = (uint32_t)(*first - workload->tasks),
+                                          .status = (*first)->message.record->status};
+        }
     }
-    return undelivered <= 0 || now_ps - last_change >= workload->config.delivery_limit_ps;
+    return count;
+}
+
+void workload_hear_failure(struct workload *workload, const struct workload_failure *failure)
+{
+    const struct task *task = &workload->tasks[failure->operation];
+    enum status why = failure->status == STATUS_SKIPPED ? STATUS_SKIPPED : STATUS_CANCELLED;
+    for (uint32_t i = 0; i < task->operation->dependent_count; i++) {
+        struct task *waiting = task_dependent(task, i);
+        if (!task_is_elsewhere(waiting) && !was_released(waiting, task) &&
+            stop(waiting, why, failure->completed_ps) && !waiting->will_be_told)
+            task_failed(waiting);
+    }
 }

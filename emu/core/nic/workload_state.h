@@ -12,6 +12,7 @@ struct task {
     struct receive receive; /* of a SEND, at the other end */
     struct timer start, work;
     uint32_t unmet;           /* operations that it still waits for */
+    bool will_be_told;        /* it is in the list of failures, for all processes to hear */
     struct task *next_failed; /* list of tasks whose dependents do not start */
 };
 
@@ -22,6 +23,7 @@ struct share {
     int64_t undelivered;     /* unreliable messages that left these hosts, less those that came */
     picoseconds last_change; /* of either count */
     struct task *failed;     /* those since the end was last looked for */
+    bool elsewhere;          /* another process runs these hosts */
 } __attribute__((aligned(CACHE_LINE)));
 
 struct workload {
@@ -54,6 +56,12 @@ static inline struct share *share_of_host(const struct workload *workload, uint3
 static inline struct clock *clock_of(const struct workload *workload, uint32_t host)
 {
     return share_of_host(workload, host)->clock;
+}
+
+/* Whether another process starts and ends it. */
+static inline bool task_is_elsewhere(const struct task *task)
+{
+    return share_of_host(task->workload, task->operation->host)->elsewhere;
 }
 
 /* What happens to a task: workload.c. */

@@ -9,6 +9,12 @@ static const struct switch_port *far_end(const struct switch_port *own)
     return own->port.line.far ? port_of_switch(own->port.line.far) : NULL;
 }
 
+/* Whether this process knows the present state of a port. */
+static bool is_own(const struct deadlock_watch *watch, const struct port *port)
+{
+    return !watch->own || watch->own[port->index];
+}
+
 /* ---- packets that the far end holds, and where they wait ------------------------------------ */
 
 /* Bytes that a frame occupies in the buffer of its ingress port. */
@@ -53,13 +59,17 @@ static uint64_t held_by(struct stuck in)
 
 /* ---- ports that wait ---------------------------------------------------------------------- */
 
-static bool is_candidate(const struct port *port, uint8_t tc)
+/* The first packet that waits at a port of a switch for another switch; NULL: none does. */
+static const struct frame *waiting_head(const struct port *port, uint8_t tc)
 {
     const struct switch_port *own = port_of_switch(port);
-    if (!own || !own->queue[own->queue_of[tc]].count || !far_end(own))
-        return false;
-    const struct frame *head = own->queue[own->queue_of[tc]].frames.first;
-    return port_flow_control(port)->is_held_back(port, tc, head->length);
+    return own && far_end(own) ? own->queue[own->queue_of[tc]].frames.first : NULL;
+}
+
+static bool is_candidate(const struct port *port, uint8_t tc)
+{
+    const struct frame *head = waiting_head(port, tc);
+    return head && port_flow_control(port)->is_held_back(port, tc, head->length);
 }
 
 /* The member of the set for which the member `own` waits. */
@@ -79,9 +89,19 @@ static struct stuck waits_for(const struct deadlock_watch *watch, struct stuck o
     abort(); /* no member waits for nothing */
 }
 
+/* The same where another process may know it. */
+static struct stuck successor(const struct deadlock_watch *watch, struct stuck own)
+{
+    if (!watch->own)
+        return waits_for(watch, own);
+    uint32_t place = watch->places[own.port->port.index * CLASSES + own.tc] - 1;
+    return (struct stuck){port_of_switch(watch->ports[place / CLASSES]), place % CLASSES};
+}
+
 static bool all_is_stuck(const struct deadlock_watch *watch, struct stuck own)
 {
     struct stuck in = {far_end(own.port), own.tc};
+    assert(in.port); /* members are ports to other switches */
     uint64_t waiting = watch->waiting[in.port->port.index][in.tc];
     return waiting && waiting == held_by(in);
 }
@@ -96,7 +116,8 @@ static void count_all_waiting(struct deadlock_watch *watch)
     memset(watch->waiting, 0, watch->port_count * sizeof *watch->waiting);
     for (uint32_t index = 0; index < watch->port_count; index++)
         for (unsigned left = watch->in_set[index]; left; left &= left - 1)
-            count_waiting(watch, member_of(watch, index, left), true);
+            if (is_own(watch, watch->ports[index]))
+                count_waiting(watch, member_of(watch, index, left), true);
 }
 
 /* Strikes out members that can still send; returns one of the others, or none. */
@@ -154,14 +175,14 @@ static void walk_round(const struct deadlock_watch *watch, struct stuck from,
 {
     struct stuck lowest = from, own = from;
     do {
-        own = waits_for(watch, own);
+        own = successor(watch, own);
         lowest = comes_before(own, lowest) ? own : lowest;
     } while (!is_same(own, from));
     own = lowest;
     deadlock->priority = own.tc;
     do {
         deadlock->ports[deadlock->length++] = own.port->port.index;
-        own = waits_for(watch, own);
+        own = successor(watch, own);
     } while (!is_same(own, lowest) && deadlock->length < DEADLOCK_PORTS);
 }
 
@@ -172,12 +193,22 @@ static struct stuck on_circle(const struct deadlock_watch *watch, struct stuck f
     for (uint32_t index = 0; index < watch->port_count; index++)
         members += (uint32_t)__builtin_popcount(watch->in_set[index]);
     for (uint32_t step = 0; step < members; step++)
-        from = waits_for(watch, from);
+        from = successor(watch, from);
     return from;
 }
 
-/* Searches these classes together: a packet may change its lane from hop to hop. */
-static void look_at(struct deadlock_watch *watch, uint16_t classes, picoseconds now)
+static void report(struct deadlock_watch *watch, struct stuck left, picoseconds now)
+{
+    if (!left.port || watch->count == DEADLOCKS)
+        return;
+    struct deadlock deadlock = {.found_at = now};
+    walk_round(watch, on_circle(watch, left), &deadlock);
+    if (!is_known(watch, &deadlock))
+        watch->found[watch->count++] = deadlock;
+}
+
+/* Begins with all ports that are stopped on one of these classes. False when there is none. */
+static bool begin_set(struct deadlock_watch *watch, uint16_t classes)
 {
     bool any = false;
     for (uint32_t index = 0; index < watch->port_count; index++) {
@@ -190,26 +221,38 @@ static void look_at(struct deadlock_watch *watch, uint16_t classes, picoseconds 
         }
         any |= watch->in_set[index] != 0;
     }
-    struct stuck left = any ? settle_set(watch) : (struct stuck){0};
-    if (!left.port || watch->count == DEADLOCKS)
-        return;
-    struct deadlock deadlock = {.found_at = now};
-    walk_round(watch, on_circle(watch, left), &deadlock);
-    if (!is_known(watch, &deadlock))
-        watch->found[watch->count++] = deadlock;
+    return any;
 }
 
-void deadlock_watch_look(struct deadlock_watch *watch, picoseconds now)
+/* Searches these classes together: a packet may change its lane from hop to hop. */
+static void look_at(struct deadlock_watch *watch, uint16_t classes, picoseconds now)
+{
+    if (begin_set(watch, classes))
+        report(watch, settle_set(watch), now);
+}
+
+/* The priorities on which ports are stopped, and whether lanes are. */
+static bool stopped_classes(const struct deadlock_watch *watch, uint16_t *priorities)
 {
     uint16_t paused = 0;
     bool waits = false;
     for (uint32_t index = 0; index < watch->port_count; index++) {
         const struct port *port = watch->ports[index];
-        if (port && !port_framing(port)->class_changes)
+        if (!port || !is_own(watch, port))
+            continue;
+        if (!port_framing(port)->class_changes)
             paused |= port->stopped;
-        else if (port)
+        else
             waits |= port->stopped != 0;
     }
+    *priorities = paused;
+    return waits;
+}
+
+void deadlock_watch_look(struct deadlock_watch *watch, picoseconds now)
+{
+    uint16_t paused;
+    bool waits = stopped_classes(watch, &paused);
     for (unsigned left = paused; left; left &= left - 1)
         look_at(watch, (uint16_t)(left & -left), now);
     if (waits)
@@ -229,8 +272,127 @@ bool deadlock_watch_init(struct deadlock_watch *watch, struct port *const *ports
     return watch->in_set && watch->waiting;
 }
 
+/* ---- several processes ----------------------------------------------------------------------- */
+
+static void clear_places(struct deadlock_watch *watch)
+{
+    memset(watch->places, 0, (size_t)watch->port_count * CLASSES * sizeof *watch->places);
+}
+
+bool deadlock_watch_share(struct deadlock_watch *watch, bool *own)
+{
+    watch->own = own;
+    watch->before = calloc(watch->port_count, sizeof *watch->before);
+    watch->places = calloc((size_t)watch->port_count * CLASSES, sizeof *watch->places);
+    return watch->before && watch->places;
+}
+
+uint32_t deadlock_watch_classes(const struct deadlock_watch *watch)
+{
+    uint16_t paused;
+    bool waits = stopped_classes(watch, &paused);
+    return paused | (uint32_t)waits << CLASSES;
+}
+
+void deadlock_watch_heads(struct deadlock_watch *watch, uint16_t classes)
+{
+    clear_places(watch);
+    for (uint32_t index = 0; index < watch->port_count; index++) {
+        const struct port *port = watch->ports[index];
+        unsigned left = port && is_own(watch, port) ? port->stopped & classes : 0;
+        for (; left; left &= left - 1) {
+            uint8_t tc = (uint8_t)__builtin_ctz(left);
+            const struct frame *head = waiting_head(port, tc);
+            if (head)
+                watch->places[index * CLASSES + tc] = head->length;
+        }
+    }
+}
+
+/* The port of another process stands still here, so that it can take what that process told. */
+static bool is_candidate_as_told(struct port *port, uint8_t tc, uint32_t length)
+{
+    port->stopped |= (uint16_t)(1u << tc);
+    return port_flow_control(port)->is_held_back(port, tc, length);
+}
+
+void deadlock_watch_begin(struct deadlock_watch *watch)
+{
+    memset(watch->in_set, 0, watch->port_count * sizeof *watch->in_set);
+    for (uint32_t index = 0; index < watch->port_count; index++) {
+        struct port *port = watch->ports[index];
+        if (!port || !port->line.far || !is_own(watch, port->line.far))
+            continue;
+        for (uint8_t tc = 0; tc < CLASSES; tc++) {
+            uint32_t length = watch->places[index * CLASSES + tc];
+            if (length && is_candidate_as_told(port, tc, length))
+                watch->in_set[index] |= (uint16_t)(1u << tc);
+        }
+    }
+}
+
+void deadlock_watch_count(struct deadlock_watch *watch)
+{
+    count_all_waiting(watch);
+}
+
+/* Whether this process knows what the far end of a member holds. */
+static bool is_judged_here(const struct deadlock_watch *watch, struct stuck own)
+{
+    return watch->own[own.port->port.line.far->index];
+}
+
+void deadlock_watch_strike(struct deadlock_watch *watch)
+{
+    memcpy(watch->before, watch->in_set, watch->port_count * sizeof *watch->before);
+    for (uint32_t index = 0; index < watch->port_count; index++)
+        for (unsigned left = watch->before[index]; left; left &= left - 1) {
+            struct stuck own = member_of(watch, index, left);
+            if (is_judged_here(watch, own) && !all_is_stuck(watch, own))
+                watch->in_set[index] &= (uint16_t) ~(1u << own.tc);
+        }
+}
+
+bool deadlock_watch_struck(struct deadlock_watch *watch)
+{
+    bool struck = false;
+    for (uint32_t index = 0; index < watch->port_count; index++) {
+        unsigned left = watch->before[index] & ~(unsigned)watch->in_set[index];
+        struck |= left != 0;
+        for (; left; left &= left - 1)
+            if (is_own(watch, watch->ports[index]))
+                count_waiting(watch, member_of(watch, index, left), false);
+    }
+    return struck;
+}
+
+void deadlock_watch_follow(struct deadlock_watch *watch)
+{
+    clear_places(watch);
+    for (uint32_t index = 0; index < watch->port_count; index++)
+        for (unsigned left = watch->in_set[index]; left; left &= left - 1) {
+            struct stuck own = member_of(watch, index, left);
+            if (!is_judged_here(watch, own))
+                continue;
+            struct stuck next = waits_for(watch, own);
+            watch->places[index * CLASSES + own.tc] = next.port->port.index * CLASSES + next.tc + 1;
+        }
+}
+
+void deadlock_watch_report(struct deadlock_watch *watch, picoseconds now)
+{
+    struct stuck last = {0};
+    for (uint32_t index = 0; index < watch->port_count; index++)
+        for (unsigned left = watch->in_set[index]; left; left &= left - 1)
+            last = member_of(watch, index, left);
+    report(watch, last, now);
+}
+
 void deadlock_watch_free(struct deadlock_watch *watch)
 {
+    free(watch->own);
+    free(watch->before);
+    free(watch->places);
     free(watch->in_set);
     free(watch->waiting);
 }

@@ -47,6 +47,12 @@ struct deadlock_watch {
     uint16_t *in_set;      /* by index of port: a bit for each priority or lane */
     /* Bytes that wait at members, by the index of their ingress port and their class there. */
     uint64_t (*waiting)[CLASSES];
+    /* Several processes: whether this one runs a port; the set before members were struck out; and
+     * by index and class, the length of the first packet that waits there (0: none may), later the
+     * member for which the member waits, as such a place and 1. */
+    bool *own; /* NULL: one process runs all */
+    uint16_t *before;
+    uint32_t *places;
     uint32_t count;
     struct deadlock found[DEADLOCKS];
 };
@@ -56,6 +62,28 @@ bool deadlock_watch_init(struct deadlock_watch *watch, struct port *const *ports
                          uint32_t port_count, picoseconds interval);
 void deadlock_watch_free(struct deadlock_watch *watch);
 void deadlock_watch_start(struct deadlock_watch *watch, picoseconds now);
+
+/* Where several processes run the ports, each looks at its own, and they combine what they see:
+ *
+ *     classes        bits of all, 1 << CLASSES for lanes         or
+ *     for each priority, or all lanes together:
+ *       heads        places                                      or
+ *       begin        in_set                                      or
+ *       count
+ *       strike       in_set                                      and
+ *       struck       and again from strike, if any was
+ *       follow       places                                      or
+ *       report
+ */
+bool deadlock_watch_share(struct deadlock_watch *watch, bool *own); /* frees `own` */
+uint32_t deadlock_watch_classes(const struct deadlock_watch *watch);
+void deadlock_watch_heads(struct deadlock_watch *watch, uint16_t classes);
+void deadlock_watch_begin(struct deadlock_watch *watch);
+void deadlock_watch_count(struct deadlock_watch *watch);
+void deadlock_watch_strike(struct deadlock_watch *watch);
+bool deadlock_watch_struck(struct deadlock_watch *watch);
+void deadlock_watch_follow(struct deadlock_watch *watch);
+void deadlock_watch_report(struct deadlock_watch *watch, picoseconds now);
 
 /* Searches at `now`, which is the time of the next look. All nodes must stand just before it. */
 void deadlock_watch_look(struct deadlock_watch *watch, picoseconds now);

@@ -26,7 +26,7 @@ bool mailbox_put(struct mailbox *box, const struct mail *mail)
 void mailbox_open_all(struct mailbox *box)
 {
     for (uint32_t i = 0; i < box->count; i++)
-        box->mails[i].open(&box->mails[i]);
+        box->mails[i].kind->open(&box->mails[i]);
     box->count = 0;
 }
 

@@ -4,9 +4,25 @@
 
 #include "sim/clock.h"
 
-/* `open` is called in the part that the mail is for, with the mail itself. */
-struct mail {
+struct mail;
+struct part;
+
+/* What mail carries. A part that another process runs gets its mail as bytes (mail_bytes.h); both
+ * processes have the same fabric. */
+struct mail_kind {
+    /* In the part that the mail is for. */
     void (*open)(const struct mail *mail);
+    /* The size of the mail as bytes. */
+    uint32_t (*size)(const struct mail *mail);
+    /* Writes the mail as bytes, and gives up what it carries. `from` has posted it. */
+    void (*write)(const struct mail *mail, struct part *from, uint8_t *bytes);
+    /* Makes mail for `to` from such bytes. `places`: where it may go, as the kind says. False when
+     * there is no memory. */
+    bool (*read)(struct mail *mail, struct part *to, const void *places, const uint8_t *bytes);
+};
+
+struct mail {
+    const struct mail_kind *kind;
     void *to, *what;
     picoseconds at; /* when it has an effect; NEVER: by itself it has none */
 };

@@ -33,6 +33,12 @@ void part_post(struct part *from, const struct part *to, struct mail mail)
         from->earliest = mail.at;
 }
 
+void part_take_in(const struct part *to, struct part *from, struct mail mail)
+{
+    if (!mailbox_put(&from->posted[to->turn][to->number], &mail))
+        from->out_of_memory = true;
+}
+
 uint64_t part_run(struct part *part, struct part *const *parts, picoseconds until)
 {
     uint8_t read = part->turn;

@@ -46,6 +46,10 @@ void part_free(struct part *part);
 /* `mail.at` is at least the lookahead after now, or the parts do not run. */
 void part_post(struct part *from, const struct part *to, struct mail mail);
 
+/* Puts mail that `from`, which another process runs, has posted into the boxes of `to`, which reads
+ * it in the next window. */
+void part_take_in(const struct part *to, struct part *from, struct mail mail);
+
 /* Runs all events up to and including `until`, after opening the mail of the previous window.
  * Returns how many. `parts`: all of the fabric. */
 uint64_t part_run(struct part *part, struct part *const *parts, picoseconds until);
