@@ -191,7 +191,8 @@ class ExactDriver:
         others = {NodeSubset.HOSTS: "switches", NodeSubset.SWITCHES: "NICs"}
         texts = {
             lib.EXACT_FRAME_LOST: f"this machine lost a frame: {frame} did not come in",
-            lib.EXACT_FRAME_CHANGED: f"this machine changed a frame: {frame} is not what came in",
+            lib.EXACT_FRAME_CHANGED: f"this machine changed a frame: {frame} is not what came in "
+            "(a program that sends RoCE packets, pause frames or InfiniBand has the same effect)",
             lib.EXACT_FRAME_OVERTAKEN: f"this machine lost or reordered a frame: a later one came "
             f"in instead of {frame}",
             lib.EXACT_FRAME_REFUSED: f"the kernel refused to send a frame at {port} ({packet}): "

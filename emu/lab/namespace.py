@@ -27,6 +27,7 @@ from emu.lab.command import environment, is_installed, missing_program
 from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.jobs import Job
 from emu.lab.ipc.messages import Progress, Started, Up
+from emu.lab.stopped import SECONDS_BETWEEN_LOOKS, StopWatch
 from emu.resources import allow_files
 
 A = TypeVar("A")
@@ -59,14 +60,16 @@ def run_in_lab(
     on_up: Callable[[], None] = lambda: None,
     files: Sequence[int] = (),
     terminal: bool = False,
+    may_be_stopped: bool = True,
     module: str = INSIDE,
 ) -> tuple[A, list[int]]:
     """Runs one job in a new lab. Returns its result and the open files sent with it.
 
     With `terminal` the job has the terminal, and Ctrl-C interrupts it; without, it has no
     input and its output goes to stderr. The job receives copies of the open `files`.
-    `on_up` is called when the lab answers queries. `module` is the Python module of pid 1.
-    Raises HostError, FabricError and KeyboardInterrupt, after the lab has ended.
+    `on_up` is called when the lab answers queries. Unless the lab `may_be_stopped`, it ends when
+    its first process is stopped (SIGSTOP) and does not go on. `module` is the Python module of
+    pid 1. Raises HostError, FabricError and KeyboardInterrupt, after the lab has ended.
     """
     _refuse_private(Path(job.out))
     allow_files(_FILES_TO_START)
@@ -79,7 +82,8 @@ def run_in_lab(
         except EOFError:
             raise _did_not_start(process) from None
         try:
-            result = _relay(channel, job.answer_type(), on_progress, on_up)
+            refuse_stop = None if may_be_stopped else _StopRefusal(process)
+            result = _relay(channel, job.answer_type(), on_progress, on_up, refuse_stop)
             return result, channel.take_files()
         except EOFError:
             raise _ended(process) from None
@@ -126,15 +130,34 @@ def _relay(
     result: type[A],
     on_progress: Callable[[Progress], None],
     on_up: Callable[[], None],
+    refuse_stop: Callable[[], None] | None,
 ) -> A:
     while True:
-        message = channel.receive()
+        try:
+            message = channel.receive(None if refuse_stop is None else SECONDS_BETWEEN_LOOKS)
+        except TimeoutError:
+            assert refuse_stop is not None
+            refuse_stop()
+            continue
         if isinstance(message, result):
             return message
         if isinstance(message, Progress):
             on_progress(message)
         if isinstance(message, Up):
             on_up()
+
+
+class _StopRefusal:
+    """Raises FabricError when the lab's first process, or the one that waits for it, is stopped."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._pid = process.pid
+        self._watch = StopWatch()
+
+    def __call__(self) -> None:
+        children = Path(f"/proc/{self._pid}/task/{self._pid}/children").read_text().split()
+        if self._watch.find_stopped([self._pid, *map(int, children)]) is not None:
+            raise FabricError("the lab's first process was stopped by a signal and does not go on")
 
 
 def _wait(process: subprocess.Popen[bytes]) -> None:

@@ -301,6 +301,7 @@ def run_session(
 
 def run_exact(job: RunExact, supervisor: Supervisor, programs: Programs = Programs()) -> JobResult:
     """The job of `emu run --clock exact`; as `run_session`."""
+    supervisor.end_when_stopped()
     request = LabRequest(
         spec_from_json(job.spec), job.out, 1, workload=True, exact=True, subnet=job.subnet
     )

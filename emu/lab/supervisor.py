@@ -7,6 +7,7 @@ Rules:
 - The lab ends with the exit of its first process. The kernel then ends all other processes and
   removes the namespaces; no clean-up is needed.
 - The lab also ends when its owner (the `emu` process) closes the channel.
+- If the lab waits for each of them (`end_when_stopped`), none is stopped (SIGSTOP) for long.
 
 A thread waits for these events, so that the lab notices them at any time. The supervisor runs in
 the first process of a pid namespace: daemons that detach become its children.
@@ -18,14 +19,17 @@ import os
 import selectors
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import NoReturn
 
 from emu.errors import ExitCode
 from emu.lab.fast_kill import kill_fast
 from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.codec import Message
 from emu.lab.ipc.messages import Failure, Progress, Up
+from emu.lab.stopped import SECONDS_BETWEEN_LOOKS, StopWatch
 
 
 class Supervisor:
@@ -39,6 +43,7 @@ class Supervisor:
         self._selector.register(owner, selectors.EVENT_READ)
         self._channels: dict[int, Channel] = {}  # kept open: a process ends when its channel closes
         self._ends: dict[int, int] = {}  # pid -> pidfd, readable when the process ends
+        self._names: dict[int, str] = {}  # of all processes so far, by pid
         self._ending = False
         self.on_death: list[Callable[[str], None]] = []
         """Called with the reason when a process has died, before the lab ends."""
@@ -47,8 +52,14 @@ class Supervisor:
 
     def watch_child(self, name: str, pid: int) -> None:
         """Watches a child process that this object did not start."""
+        self._names[pid] = name
         self._ends[pid] = os.pidfd_open(pid)
         self._selector.register(self._ends[pid], selectors.EVENT_READ, name)
+
+    def end_when_stopped(self) -> None:
+        """From now on, the lab also ends when one of its processes is stopped and does not go
+        on."""
+        threading.Thread(target=self._watch_for_stops, name="stops", daemon=True).start()
 
     def end_process(self, pid: int) -> None:
         """Ends a process whose work is done. The thread that reads its channel must close it."""
@@ -125,7 +136,16 @@ class Supervisor:
         if key.fileobj is self._owner:
             os._exit(ExitCode.INTERRUPTED)
         assert isinstance(key.fileobj, int)
-        reason = f"{key.data} {_how_it_ended(key.fileobj)}"
+        self._end_lab(f"{key.data} {_how_it_ended(key.fileobj)}")
+
+    def _watch_for_stops(self) -> None:
+        watch = StopWatch()
+        while not self._ending:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+            if (pid := watch.find_stopped(list(self._ends))) is not None and not self._ending:
+                self._end_lab(f"{self._names[pid]} was stopped by a signal and does not go on")
+
+    def _end_lab(self, reason: str) -> NoReturn:
         with suppress(EOFError):
             self._owner.send(Failure("fabric", reason))
         for report in self.on_death:

@@ -106,7 +106,7 @@ class ExactRunner(Runner):
                 on_progress(message.moment)
 
         job = RunExact(spec.to_json(), str(out.resolve()), subnet)
-        result, files = run_in_lab(job, on_progress=relay)
+        result, files = run_in_lab(job, on_progress=relay, may_be_stopped=False)
         observations = [read_observation(file) for file in files]
         ended_ps = 1000 * int(observations[0].samples.time_ns[-1])
         return merge_observations(

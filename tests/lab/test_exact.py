@@ -5,6 +5,7 @@ Each test compares all counters, flows, samples and captures of a run on both.
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from platform import machine
@@ -12,10 +13,11 @@ from platform import machine
 import pytest
 
 from emu.errors import FabricError, UsageError
-from emu.lab.ipc.jobs import RunExact
+from emu.lab.ipc.jobs import RunExact, RunResult
 from emu.lab.namespace import run_in_lab
 from emu.runtime import runner_on
 from emu.subnet.sm_sweeps import swept
+from emu.wire.reader import open_capture
 from tests.support.lossy_inside import LOSES
 from tests.support.needs import need
 from tests.support.same_runs import differences, spec_of
@@ -170,13 +172,14 @@ FRAME_OF_H2 = r"frame \d+ from h2:leaf1 \(RC_RDMA_WRITE_\w+ of flow in.h2-h1, PS
 
 
 def run_lossy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loses: str, fabric: str = ROCE
-) -> None:
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loses: str, *settings: str
+) -> RunResult:
     """A run in which this command is carried out first; its first word is the namespace."""
     monkeypatch.setenv(LOSES, loses)
-    spec = spec_of(TEXT, fabric)
+    spec = spec_of(TEXT, *settings)
     job = RunExact(spec.to_json(), str(tmp_path), swept(spec, spec.topology.build()))
-    run_in_lab(job, on_progress=lambda _: None, module="tests.support.lossy_inside")
+    result, _ = run_in_lab(job, on_progress=lambda _: None, module="tests.support.lossy_inside")
+    return result
 
 
 @pytest.mark.parametrize(
@@ -199,7 +202,7 @@ def test_a_lost_frame_fails_the_run_and_is_named(
     lab_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loses: str, says: str
 ) -> None:
     with pytest.raises(FabricError, match=says):
-        run_lossy(tmp_path, monkeypatch, loses)
+        run_lossy(tmp_path, monkeypatch, loses, ROCE)
 
 
 @pytest.mark.parametrize(("fabric", "last"), [(ROCE, 39), (IB, 19)], ids=["roce", "ib"])
@@ -225,7 +228,26 @@ def test_a_changed_frame_fails_the_run_and_is_named(
     subprocess.run([*compiler, "-c", str(source), "-o", str(program)], check=True)
     script.write_text(CHANGES.format(program=program))
     with pytest.raises(FabricError, match=f"this machine changed a frame: {FRAME_OF_H2}"):
-        run_lossy(tmp_path, monkeypatch, f"h2 sh -e {script}")
+        run_lossy(tmp_path, monkeypatch, f"h2 sh -e {script}", ROCE)
+
+
+def test_frames_of_programs_cross_the_fabric_and_are_noted(
+    lab_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The result then says that another run may differ."""
+    script = tmp_path / "pings"
+    script.write_text("ping -c 3 -i 0.02 10.0.0.1 >/dev/null &")
+    result = run_lossy(tmp_path, monkeypatch, f"h3 sh {script}", ROCE, "traffic.0.size=2MB")
+    (note,) = result.notes
+    assert re.match(r"\d+ frames came from programs or the kernel, .* another run may give", note)
+    pings = [has_ping(Path(result.captures[port])) for port in ("leaf2:h3", "leaf1:h1")]
+    assert all(pings), pings
+
+
+def has_ping(capture: Path) -> bool:
+    """Whether any frame is an ICMP one."""
+    with open_capture(capture) as records:
+        return any(record.data[23:24] == b"\x01" for record in records)
 
 
 def test_an_ordinary_user_runs_it(user: User, tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ class RunningLab:
             _wait_for(self.owner, says)
         self.inside = Inside(self.owner.pid)
 
-    def kill(self, victim: Command) -> None:
-        os.kill(self.inside.process(*victim), signal.SIGKILL)
+    def kill(self, victim: Command, by: signal.Signals = signal.SIGKILL) -> None:
+        os.kill(self.inside.process(*victim), by)
 
     def end(self) -> Ended:
         """The owner's output and exit code at its end. Fails if anything of the lab remains."""
