@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from emu.clocks import EXACT, REAL, VIRTUAL, Clock
-from emu.errors import UsageError
-from emu.lab.ipc.jobs import RunExact
+from emu.errors import HostError, UsageError
+from emu.lab.ipc.jobs import RunExact, RunResult
 from emu.lab.ipc.messages import Progress
 from emu.lab.namespace import run_in_lab
 from emu.lab.observation_file import read_observation
@@ -106,7 +106,7 @@ class ExactRunner(Runner):
                 on_progress(message.moment)
 
         job = RunExact(spec.to_json(), str(out.resolve()), subnet)
-        result, files = run_in_lab(job, on_progress=relay, may_be_stopped=False)
+        result, files = _run_in_lab(job, relay)
         observations = [read_observation(file) for file in files]
         ended_ps = 1000 * int(observations[0].samples.time_ns[-1])
         return merge_observations(
@@ -124,3 +124,12 @@ class ExactRunner(Runner):
                 *result.notes,
             ),
         )
+
+
+def _run_in_lab(job: RunExact, relay: Callable[[Progress], None]) -> tuple[RunResult, list[int]]:
+    """Raises HostError with what to use instead of a lab."""
+    try:
+        return run_in_lab(job, on_progress=relay, may_be_stopped=False)
+    except HostError as error:
+        instead = "or use --clock virtual, which needs no lab and gives the same results"
+        raise HostError(error.what, remedy=f"{error.remedy}; {instead}") from None
