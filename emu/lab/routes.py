@@ -39,6 +39,9 @@ from topologies.seeds import ecmp_seed
 
 _ROUTE_PRIORITY, _PINNED_PRIORITY, _HINTED_PRIORITY = 100, 200, 300
 _HASHED = "fields(ip_src,ip_dst,udp_src,udp_dst)"
+_BACK = "load:0->NXM_OF_IN_PORT[]"
+"""Allows a packet to leave at the port at which it came in, which Open vSwitch would drop: when a
+link is lost, the way on may lead back. Source: ovs-actions(7), on `output`."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Hop:
     mac: str
 
     def actions(self) -> str:
-        return f"set_field:{self.mac}->eth_dst,output:{self.port}"
+        return f"set_field:{self.mac}->eth_dst,{_BACK},output:{self.port}"
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,18 @@ def test_faults_give_the_same_as_virtual(
     assert differences(spec, tmp_path) == []
 
 
+def test_a_packet_may_leave_a_switch_where_it_came_in(lab_machine: None, tmp_path: Path) -> None:
+    """Those that are at a spine when it has lost the link ahead go back, and take the other one."""
+    spec = spec_of(
+        TEXT,
+        "traffic=[{name: pairs, pattern: pair, from: h1-h2, to: h3-h4, op: write, size: 150KB}]",
+        "switches.routing={kind: pinned, convergence: 5us, "
+        "paths: {pairs.h1-h3: spine1, pairs.h2-h4: spine1}}",
+        "faults=[{at: 10us, link-down: {cable: leaf2:spine1}}]",
+    )
+    assert differences(spec, tmp_path) == []
+
+
 def test_captures_of_hosts_are_the_same(lab_machine: None, tmp_path: Path) -> None:
     spec = spec_of(TEXT, "capture=[h1:leaf1, leaf1:h1, h3:leaf2]")
     assert differences(spec, tmp_path) == []

@@ -70,9 +70,9 @@ def test_a_lost_link_leaves_no_bucket_behind() -> None:
     whole, left = (leaf1_without(spec, cable, ids) for cable in ("", "leaf1:spine1"))
     assert list(change_lines(whole, left)) == [
         "flow add priority=100,ip,nw_dst=10.0.0.3/32,actions=dec_ttl,"
-        "set_field:02:01:00:02:00:01->eth_dst,output:4",
+        "set_field:02:01:00:02:00:01->eth_dst,load:0->NXM_OF_IN_PORT[],output:4",
         "flow add priority=100,ip,nw_dst=10.0.0.4/32,actions=dec_ttl,"
-        "set_field:02:01:00:02:00:01->eth_dst,output:4",
+        "set_field:02:01:00:02:00:01->eth_dst,load:0->NXM_OF_IN_PORT[],output:4",
         "group delete group_id=1",
     ]
 
