@@ -216,9 +216,10 @@ class Fabric:
         """Starts a fault now, if it belongs to this process. The fabric must be connected."""
         self.add_faults((fault.model_copy(update={"at_ps": lib.fabric_now(self.core)}),))
 
-    def add_faults(self, faults: tuple[Fault, ...]) -> None:
-        """Adds faults to those of the spec, each at its time. The fabric must be connected."""
-        self.faults += self._add_faults(self.spec.model_copy(update={"faults": faults}))
+    def add_faults(self, faults: tuple[Fault, ...], numbers: Sequence[int] = ()) -> None:
+        """Adds faults to those of the spec, each at its time. The fabric must be connected.
+        `numbers`: their places among the spec's faults, for their random numbers."""
+        self.faults += self._add_faults(self.spec.model_copy(update={"faults": faults}), numbers)
 
     def clear_fault(self, name: str) -> None:
         """Ends the faults of this name."""
@@ -227,8 +228,9 @@ class Fabric:
                 lib.fault_clear(part)
             self.faults.remove(added)
 
-    def _add_faults(self, spec: Spec) -> list[AddedFault]:
-        return add_faults(self.core, spec, self.topology, self.index, self._places)
+    def _add_faults(self, spec: Spec, numbers: Sequence[int] = ()) -> list[AddedFault]:
+        numbers = numbers or range(len(spec.faults))
+        return add_faults(self.core, spec, self.topology, self.index, self._places, numbers)
 
     @property
     def links_changed_flag(self) -> Any:

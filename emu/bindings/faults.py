@@ -6,6 +6,7 @@ process of the hosts those of NICs. A lost link is added in both, since both end
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -48,11 +49,18 @@ class AddedFault:
 
 
 def add_faults(
-    core: Any, spec: Spec, topology: Topology, index: dict[Port, int], places: Places
+    core: Any,
+    spec: Spec,
+    topology: Topology,
+    index: dict[Port, int],
+    places: Places,
+    numbers: Sequence[int],
 ) -> list[AddedFault]:
-    """Adds the spec's faults to a fabric that is connected. Each begins at its time."""
+    """Adds the spec's faults to a fabric that is connected. Each begins at its time. `numbers`:
+    what their random numbers are drawn with."""
     added = []
-    for number, (name, fault) in enumerate(zip(fault_names(spec.faults), spec.faults, strict=True)):
+    names = fault_names(spec.faults)
+    for number, name, fault in zip(numbers, names, spec.faults, strict=True):
         if not fault.what.applies(spec):
             continue
         parts = []

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from emu.cli.notes import print_note, time_of_programs
+from emu.cli.notes import TIME_OF_PROGRAMS_IN_EXACT_LABS, print_note, time_of_programs
 from emu.cli.options import lab_option
+from emu.clocks import EXACT
 from emu.errors import UsageError
+
+if TYPE_CHECKING:
+    from emu.daemon.messages import Status
 
 
 @click.command("exec", context_settings={"allow_interspersed_args": False})
@@ -53,9 +58,9 @@ def command(lab: str | None, emulated: bool, node: str, words: tuple[str, ...]) 
     with LabClient(lab) as client:
         settings: Mapping[str, str] = {}
         if emulated:
-            settings = _emulated(program, client.status().slowdown)
+            settings = _emulated(program, client.status())
         elif sys.stderr.isatty():
-            print_note(time_of_programs(client.status().slowdown))
+            print_note(_about_time(client.status()))
         if program[0] in DIAGNOSTICS:
             output, _ = client.ask(RunTool(node, tuple(program)))
             click.echo(output.text, nl=False)
@@ -63,13 +68,25 @@ def command(lab: str | None, emulated: bool, node: str, words: tuple[str, ...]) 
         sys.exit(run_in_namespaces(client, node, program, settings))
 
 
-def _emulated(program: Sequence[str], slowdown: float) -> Mapping[str, str]:
+def _about_time(status: Status) -> str:
+    if status.clock == EXACT.name:
+        return TIME_OF_PROGRAMS_IN_EXACT_LABS
+    return time_of_programs(status.slowdown)
+
+
+def _emulated(program: Sequence[str], status: Status) -> Mapping[str, str]:
     """The variables that give a program an emulated clock. Raises UsageError, HostError."""
     from emu.lab.emulated_time import emulated_time
     from emu.subnet.diagnostics import DIAGNOSTICS
 
     if program[0] in DIAGNOSTICS:
         raise UsageError(f"--emulated {program[0]}: it measures no times; leave --emulated out")
+    if status.clock == EXACT.name:
+        raise UsageError(
+            f"--emulated: the time of the lab {status.name} passes only while frames are on the "
+            "way, and no program can follow it; bring the lab up with --clock real"
+        )
+    slowdown = status.slowdown
     settings = emulated_time(program, slowdown)
     print_note(
         f"times and rates are the fabric's: one second of {program[0]} takes {slowdown:g} s; "

@@ -13,6 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from importlib import import_module
+from keyword import iskeyword
 
 import click
 
@@ -26,6 +27,7 @@ VERBS = {
     "capture": "Capture the cable in a port, in both directions, until Ctrl-C.",
     "check": "Check this machine for what labs need.",
     "compare": "Run every variant of a spec and compare the results.",
+    "continue": "Let the paused time of a lab go on.",
     "counters": "Print the counters of a lab by port and NIC.",
     "down": "End a lab.",
     "events": "Print the events in a lab from now on.",
@@ -37,6 +39,7 @@ VERBS = {
     "mn": "",
     "mpirun": "Run an MPI program on all hosts of a lab.",
     "nccl": "Collectives over a range of sizes, printed as nccl-tests does.",
+    "pause": "Stop the emulated time of a lab on the exact clock.",
     "perf": "Measure one pair of hosts as perftest would.",
     "pingpong": "Exchange messages with Linux' ibv_rc_pingpong.",
     "results": "Run the specs of a folder and judge them by their checks.",
@@ -44,6 +47,7 @@ VERBS = {
     "schema": "Print the JSON schema of spec files, with every key.",
     "shell": "Open Mininet's prompt: h1 ping h5, net, help.",
     "status": "Show the running labs and the state of their traffic.",
+    "step": "Let a lab's emulated time pass by so much, and pause it.",
     "topology": "Read or write fabrics of other programs.",
     "traffic": "Start or stop the traffic of a running lab.",
     "up": "Bring up a fabric and leave it running until `emu down`.",
@@ -72,8 +76,7 @@ class Verbs(click.Group):
         if command is not None:
             _refuse_ranks(name)
             need_memory()
-            command = import_module(f"emu.cli.{name}").command
-            assert isinstance(command, click.Command)
+            command = command_of(command.name or "")
         return name, command, rest
 
 
@@ -96,6 +99,13 @@ def _refuse_ranks(verb: str | None) -> None:
         f"mpirun: `emu {verb}` does not run over several processes; leave mpirun out, or use "
         "`emu run` or `emu compare`"
     )
+
+
+def command_of(verb: str) -> click.Command:
+    """The command of a verb. A verb that is a keyword of Python has a file with an underscore."""
+    command = import_module(f"emu.cli.{verb}_" if iskeyword(verb) else f"emu.cli.{verb}").command
+    assert isinstance(command, click.Command)
+    return command
 
 
 @click.group(

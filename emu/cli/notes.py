@@ -9,6 +9,12 @@ def print_note(text: str) -> None:
     click.echo(text, err=True)
 
 
+TIME_OF_PROGRAMS_IN_EXACT_LABS = (
+    "programs on hosts measure this machine's time, which here says nothing of the fabric; for "
+    "programs that measure time, bring the lab up with --clock real"
+)
+
+
 def time_of_programs(slowdown: float) -> str:
     """How to convert the measurements of programs on a lab's hosts to emulated time."""
     return (

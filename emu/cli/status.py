@@ -15,14 +15,21 @@ import click
 
 from emu.cli.notes import print_note
 from emu.cli.options import json_option, lab_argument
+from emu.clocks import EXACT
 from emu.errors import ExitCode, FabricError, UsageError
-from emu.units import format_rate, format_time_ns
+from emu.units import format_rate, format_time_ns, write_time
 
 if TYPE_CHECKING:
     from emu.daemon.client import LabClient
     from emu.daemon.registry import Ended
 
 SCHEMA = "emu.status/1"
+_STATES = {
+    "runs": "runs, at",
+    "stands": "stands at",
+    "paused": "paused at",
+    "failed": "has failed at",
+}
 _SECONDS_BETWEEN_SNAPSHOTS = 0.5
 """More than twice the interval in which a lab publishes its counters."""
 
@@ -131,7 +138,7 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     traffic = status["traffic"]
     yield (
         f"{status['name']}  up {status['up_seconds']:.0f} s  {status['spec'].get('fabric', 'roce')}"
-        f"  {status['slowdown']:g} times slower  forwarded by {status['plane']}"
+        f"  {_time(status)}  forwarded by {status['plane']}"
         f"  marked by {status['marker']}  traffic: {traffic['state']}"
     )
     for sentence in status["diagnosis"]:
@@ -149,6 +156,13 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     for flow in traffic["flows"]:
         outcome = _outcome(flow) if conclusive else "?"
         yield f"  {flow['name']}  {flow['src']} to {flow['dst']}  {outcome}"
+
+
+def _time(status: dict[str, Any]) -> str:
+    """How emulated time passes, and on the exact clock the present time."""
+    if status["clock"] != EXACT.name:
+        return f"{status['slowdown']:g} times slower"
+    return f"exact clock: {_STATES[status['time']['state']]} {write_time(status['time']['now_ps'])}"
 
 
 def _outcome(flow: dict[str, Any]) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 
+from emu.daemon.lab_clock import LabClock
 from emu.daemon.messages import FaultSnapshot
 from emu.daemon.nics import Nics
 from emu.errors import UsageError
@@ -21,10 +23,11 @@ from emu.spec.scenario import Spec
 class LabFaults:
     """Lists, sets and clears a lab's faults. Several threads may call it."""
 
-    def __init__(self, spec: Spec, shim: RpcClient, nics: Nics) -> None:
+    def __init__(self, spec: Spec, shim: RpcClient, nics: Nics, clock: LabClock) -> None:
         self._spec, self._topology = spec, spec.topology.build()
         self._shim = shim
         self._nics = nics
+        self._clock = clock
         self._changing = threading.Lock()
         self._defined = dict(zip(fault_names(spec.faults), spec.faults, strict=True))
         """Every present or former fault, by name."""
@@ -32,21 +35,27 @@ class LabFaults:
     def listed(self) -> FaultList:
         """All faults: first those of cables and switches, then those of NICs."""
         in_shim = self._shim.ask(ListFaults())
-        return FaultList((*in_shim.faults, *self._nics.faults()), in_shim.deadlocks)
+        faults = {one.name: one for one in in_shim.faults}
+        for one in self._nics.faults():
+            faults[one.name] = _together(faults[one.name], one) if one.name in faults else one
+        return FaultList(tuple(faults.values()), in_shim.deadlocks)
 
     def set(self, query: SetFault) -> FaultList:
         """Sets a fault. Raises UsageError if it conflicts with another fault."""
-        with self._changing:
+        fault = Fault.model_validate(query.fault)
+        self._clock.refuse_fault(fault)
+        with self._changing, self._clock.at_one_instant():
             by_name = {one.name: one for one in self.listed().faults}
-            self._set(query, Fault.model_validate(query.fault), by_name)
+            self._set(query, fault, by_name)
             return self.listed()
 
     def clear(self, query: ClearFault) -> FaultList:
         """Clears a fault. Raises UsageError if there is no such fault."""
-        with self._changing:
+        with self._changing, self._clock.at_one_instant():
             known = [one.name for one in self.listed().faults]
             if query.name not in known:
                 raise UsageError(unknown_name("fault", query.name, known))
+            self._clock.refuse_fault(self._defined[query.name])
             self._clear(query.name)
             return self.listed()
 
@@ -75,16 +84,26 @@ class LabFaults:
         if query.name in by_name:
             self._clear(query.name)
         self._defined[query.name] = fault
-        if isinstance(fault.what, OnHost):
+        if self._nics.may_have(fault):
             self._nics.set_fault(query.name, fault)
-        else:
+        if not isinstance(fault.what, OnHost):
             self._shim.ask(SetFault(query.name, fault.to_mapping()))
 
     def _clear(self, name: str) -> None:
         if self._nics.has_fault(name):
             self._nics.clear_fault(name)
-        else:
+        if not isinstance(self._defined[name].what, OnHost):
             self._shim.ask(ClearFault(name))
+
+
+def _together(in_shim: FaultStatus, in_nics: FaultStatus) -> FaultStatus:
+    """A fault of which one part is in the shim and the other in NICs."""
+    return replace(
+        in_shim,
+        packets_seen=in_shim.packets_seen + in_nics.packets_seen,
+        hits=in_shim.hits + in_nics.hits,
+        packets_dropped=in_shim.packets_dropped + in_nics.packets_dropped,
+    )
 
 
 def check_settings(fault: Fault, lasting: Iterable[FaultStatus]) -> None:

@@ -1,11 +1,13 @@
 """The queries of clients to a background lab, and its answers.
 
-A lab also answers `GetPorts` and the queries about faults of `emu.lab.ipc.queries`.
+A lab also answers `GetPorts` and the queries about faults of `emu.lab.ipc.queries`, and the queries
+of users in `emu.lab.ipc.lab_time`.
 """
 
 from __future__ import annotations
 
 from emu.lab.ipc.codec import Json, Query, message
+from emu.lab.ipc.lab_time import LabTime
 from emu.lab.ipc.messages import Done
 from emu.lab.ipc.queries import FaultStatus
 from emu.lab.ipc.routing import Sweep
@@ -51,6 +53,9 @@ class Status:
 
     name: str
     spec: str
+    clock: str
+    """`real` or `exact`."""
+    time: LabTime
     slowdown: float
     plane: str
     marker: MarkedBy

@@ -19,7 +19,7 @@ from emu.lab.ipc.queries import FaultStatus
 from emu.measure.lab_snapshot import fault_state
 from emu.measure.recording import FaultRecord
 from emu.spec.fault import Fault, fault_names
-from emu.spec.fault.kind import OnHost
+from emu.spec.fault.kind import LostLinks, OnHost, OnLine
 from emu.spec.scenario import Spec
 
 _COUNTS = ("packets_seen", "hits", "packets_dropped")
@@ -31,6 +31,8 @@ class _Kept:
 
     name: str
     fault: Fault
+    number: int
+    """Its place among the spec's faults, for its random numbers."""
     of_traffic: bool
     """Whether the fault is the spec's; its `at` is then a time in the workload."""
     at_ps: int | None = None
@@ -73,12 +75,35 @@ class _Kept:
 class NicFaults:
     """The faults that are set, and their counts. Knows nothing of processes."""
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: Spec, *, ends_of_cables: bool = False) -> None:
+        """`ends_of_cables`: whether NICs also have the faults of hosts' cables, at their ends, as
+        on the exact clock."""
+        self._spec, self._topology = spec, spec.topology.build()
+        self._ends_of_cables = ends_of_cables
+        faults = zip(fault_names(spec.faults), spec.faults, strict=True)
         self._kept = {
-            name: _Kept(name, fault, of_traffic=True)
-            for name, fault in zip(fault_names(spec.faults), spec.faults, strict=True)
-            if isinstance(fault.what, OnHost) and fault.what.applies(spec)
+            name: self._of_spec(name, fault, number)
+            for number, (name, fault) in enumerate(faults)
+            if fault.what.applies(spec) and self.may_have(fault)
         }
+
+    @staticmethod
+    def _of_spec(name: str, fault: Fault, number: int) -> _Kept:
+        of_traffic = isinstance(fault.what, OnHost)
+        return _Kept(name, fault, number, of_traffic, None if of_traffic else fault.at_ps)
+
+    def may_have(self, fault: Fault) -> bool:
+        """Whether a fault is, at least in part, one of NICs."""
+        if isinstance(fault.what, OnHost):
+            return True
+        if not self._ends_of_cables or not isinstance(fault.what, OnLine | LostLinks):
+            return False
+        topology = self._topology
+        ports = fault.what.ports(self._spec, topology)
+        ends = [*ports, *(topology.peer[port] for port in ports)]
+        if isinstance(fault.what, OnLine):
+            ends = [topology.peer[port] for port in ports]
+        return any(port.node in topology.host for port in ends)
 
     def __contains__(self, name: str) -> bool:
         return name in self._kept
@@ -89,7 +114,7 @@ class NicFaults:
 
     def set(self, name: str, fault: Fault, at_ps: int | None) -> None:
         """Adds a fault. `at_ps`: when it began in the NICs; None: there are no NICs."""
-        self._kept[name] = _Kept(name, fault, of_traffic=False, at_ps=at_ps)
+        self._kept[name] = _Kept(name, fault, 0, of_traffic=False, at_ps=at_ps)
 
     def clear(self, name: str) -> None:
         del self._kept[name]
@@ -106,6 +131,10 @@ class NicFaults:
             for kept in self._kept.values()
             if kept.at_ps is not None and not kept.is_over(epoch_ps)
         ]
+
+    def numbers(self, faults: Iterable[Json]) -> list[int]:
+        """The places among the spec's faults of those that `begin` returned."""
+        return [self._kept[fault["name"]].number for fault in faults]
 
     def end(self, records: Iterable[FaultStatus | FaultRecord]) -> None:
         """Adds the counts of NICs that end. `records`: of the faults in them."""

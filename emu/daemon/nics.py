@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from emu.daemon.lab_clock import LabClock
 from emu.daemon.nic_faults import NicFaults
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.codec import Query
@@ -15,18 +15,21 @@ from emu.lab.ipc.messages import Start
 from emu.lab.ipc.queries import ClearFault, FaultList, FaultStatus, ListFaults, SetFault
 from emu.lab.ipc.setup import SetUpNics
 from emu.lab.nic_process import NicProcess, set_up_nics, waits_on
-from emu.lab.session import NS_UNTIL_START, Programs, Session
+from emu.lab.session import Programs, Session
 from emu.lab.supervisor import Supervisor
 from emu.measure.recording import FaultRecord
 from emu.spec.fault import Fault
+from emu.spec.fault.kind import OnHost
 from emu.units import PS_PER_NS
 
 
-def prepare(supervisor: Supervisor, setup: SetUpNics, lab: str) -> NicProcess:
-    """Starts a NIC process for this lab. It is ready to start."""
+def prepare(
+    supervisor: Supervisor, setup: SetUpNics, lab: str, files: Sequence[int] = ()
+) -> NicProcess:
+    """Starts a NIC process for this lab. It is ready to start. `files`: of its set-up."""
     channel = supervisor.spawn("the NIC process", Programs().rnic)
     with supervisor.needed(channel):
-        return set_up_nics(channel, setup, lab)
+        return set_up_nics(channel, setup, lab, files)
 
 
 @contextmanager
@@ -44,30 +47,33 @@ def needed(supervisor: Supervisor, process: NicProcess) -> Iterator[None]:
 class Nics:
     """The present NIC process, if there is one. Any thread may call it."""
 
-    def __init__(
-        self, session: Session, supervisor: Supervisor, slowdown: float, began_ns: int
-    ) -> None:
-        """`began_ns`: the lab's emulated time 0, on CLOCK_MONOTONIC."""
+    def __init__(self, session: Session, supervisor: Supervisor, clock: LabClock) -> None:
         self._supervisor = supervisor
-        self._slowdown = slowdown
-        self._began_ns = began_ns
+        self._clock = clock
         self._changing = threading.RLock()
         self._process = session.nics  # idle NICs for IP over InfiniBand
         self._works = self._process is not None
         self._with_traffic = False
         self._waited: Counter[str] = Counter()
         self._epoch_ps = 0
-        self._faults = NicFaults(session.spec)
+        self._faults = NicFaults(session.spec, ends_of_cables=clock.clock.is_exact)
 
-    def begin(self, process: NicProcess, *others: Channel, with_traffic: bool) -> None:
-        """Ends the present NICs, and starts these and `others`, which run with them."""
+    def begin(
+        self,
+        process: NicProcess,
+        *others: Channel,
+        with_traffic: bool,
+        files: Sequence[int] = (),
+    ) -> None:
+        """Ends the present NICs, and starts these and `others`, which run with them. `files`: of
+        their set-up."""
         with self._changing:
             self.end_present()
-            at_ns = time.monotonic_ns() + NS_UNTIL_START
+            at_ns, self._epoch_ps = self._clock.begin(files)
             self._process, self._works, self._with_traffic = process, True, with_traffic
-            self._epoch_ps = self._lab_ps(at_ns)
             faults = self._faults.begin(self._epoch_ps, with_traffic=with_traffic)
-            process.channel.send(Start(at_ns, tuple(faults)))
+            numbers = self._faults.numbers(faults)
+            process.channel.send(Start(at_ns, tuple(faults), tuple(numbers)))
             for channel in others:
                 channel.send(Start(at_ns))
 
@@ -115,10 +121,14 @@ class Nics:
         """All faults of present and of later NICs."""
         with self._changing:
             records = self._ask(ListFaults())
-            return self._faults.status(self._now_ps(), records)
+            return self._faults.status(self._clock.now().now_ps, records)
 
     def has_fault(self, name: str) -> bool:
         return name in self._faults
+
+    def may_have(self, fault: Fault) -> bool:
+        """Whether a fault is, at least in part, one of NICs."""
+        return self._faults.may_have(fault)
 
     def fault_comes_again(self, name: str) -> bool:
         """Whether a fault is the spec's, so that it begins again with every workload."""
@@ -130,6 +140,8 @@ class Nics:
             records = self._ask(SetFault(name, fault.to_mapping()))
             begun_ns = [one.at_ns for one in records if one.name == name and one.at_ns is not None]
             at_ps = self._epoch_ps + begun_ns[0] * PS_PER_NS if begun_ns else None
+            if at_ps is None and not isinstance(fault.what, OnHost):
+                at_ps = self._clock.now().now_ps
             self._faults.set(name, fault, at_ps)
 
     def clear_fault(self, name: str) -> None:
@@ -145,10 +157,3 @@ class Nics:
             return self._process.rpc.ask(query).faults
         except EOFError:  # their workload has just ended
             return ()
-
-    def _now_ps(self) -> int:
-        return self._lab_ps(time.monotonic_ns())
-
-    def _lab_ps(self, at_ns: int) -> int:
-        """The lab's emulated time at a time of CLOCK_MONOTONIC."""
-        return round((at_ns - self._began_ns) / self._slowdown * PS_PER_NS)

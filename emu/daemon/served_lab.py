@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
+from emu.daemon.lab_clock import ExactLabClock, LabClock, RealLabClock
 from emu.daemon.lab_faults import LabFaults
 from emu.daemon.nics import Nics
 from emu.daemon.traffic import Traffic
@@ -26,7 +27,7 @@ class ServedLab:
     def __init__(
         self, session: Session, supervisor: Supervisor, slowdown: float, began_ns: int
     ) -> None:
-        """`began_ns`: the lab's emulated time 0, on CLOCK_MONOTONIC."""
+        """`began_ns`: the emulated time 0 of a lab on the real clock, on CLOCK_MONOTONIC."""
         self.over = threading.Event()
         """Set when a client has requested the lab's end."""
         self.session = session
@@ -34,11 +35,14 @@ class ServedLab:
         self.topology = session.spec.topology.build()
         self.began = time.monotonic()
         self.shim = RpcClient(session.shim, "the shim", session.spec.name)
-        self.nics = Nics(session, supervisor, slowdown, began_ns)
-        self.traffic = Traffic(session, supervisor, self.shim, self.nics, slowdown)
-        self.faults = LabFaults(session.spec, self.shim, self.nics)
-        (self.counters_file,) = session.shim.take_files()
+        self.counters_file, *others = session.shim.take_files()
         """The counters of all switch ports."""
+        self.clock: LabClock = RealLabClock(session.spec, self.shim, slowdown, began_ns)
+        if session.plan.request.exact:
+            self.clock = ExactLabClock(session.spec, self.shim, *others)
+        self.nics = Nics(session, supervisor, self.clock)
+        self.traffic = Traffic(session, supervisor, self.clock, self.nics)
+        self.faults = LabFaults(session.spec, self.shim, self.nics, self.clock)
         version()  # computed now: the source files may change later
 
     def check_node(self, node: str) -> None:

@@ -125,7 +125,8 @@ class History:
 
 
 class Taps:
-    """All taps of a fabric. A context manager: its thread distributes records in the body.
+    """All taps of a fabric. A context manager: its thread distributes records in the body. Where
+    emulated time waits for the captures, the caller calls `distribute` instead.
 
     Without viewers the thread sleeps: it shares Python's lock with the thread that emulates, and
     must not be preempted while it holds it.
@@ -187,9 +188,14 @@ class Taps:
     def _run(self) -> None:
         while not self._over.wait(_SECONDS_BETWEEN_ROUNDS):
             self._wanted.wait()
-            self._distribute_once()
+            self.distribute()
 
-    def _distribute_once(self) -> None:
+    @property
+    def has_viewers(self) -> bool:
+        return bool(self._viewers or self._joining)
+
+    def distribute(self) -> None:
+        """Passes all records on that have been captured so far."""
         with self._changing:
             joining, self._joining = self._joining, []
             latest = self._fabric.captured()

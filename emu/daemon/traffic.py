@@ -16,15 +16,13 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from emu.daemon.fidelity import fidelity_between
+from emu.daemon.lab_clock import Judge, LabClock
 from emu.daemon.latest_counters import LatestCounters
 from emu.daemon.messages import TrafficStatus
 from emu.daemon.nics import Nics, needed, prepare
 from emu.errors import UsageError
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.messages import Failure, Progress
-from emu.lab.ipc.queries import GetTiming, ShimTiming
-from emu.lab.ipc.rpc import RpcClient
 from emu.lab.nic_process import NicProcess
 from emu.lab.observation_file import read_observation
 from emu.lab.processes import carry_out, set_up_tcp
@@ -38,21 +36,19 @@ class _Workload:
 
     nics: NicProcess
     tcp: Channel | None
-    before: ShimTiming
-    """The shim's timing before the workload."""
+    judge: Judge
 
 
 class Traffic:
     """Starts and stops workloads. Any thread may call it."""
 
     def __init__(
-        self, session: Session, supervisor: Supervisor, shim: RpcClient, nics: Nics, slowdown: float
+        self, session: Session, supervisor: Supervisor, clock: LabClock, nics: Nics
     ) -> None:
         self._session = session
         self._supervisor = supervisor
-        self._shim = shim
+        self._clock = clock
         self._nics = nics
-        self._slowdown = slowdown
         self._changing = threading.RLock()
         self._process: NicProcess | None = None
         self._tcp_pid: int | None = None
@@ -75,7 +71,8 @@ class Traffic:
         with self._changing:
             if self.status.state != "running":
                 raise UsageError("no traffic runs; `emu traffic start` starts it")
-            self._end_workload(replace(self.status, state="stopped"))
+            with self._clock.at_one_instant():
+                self._end_workload(replace(self.status, state="stopped"))
 
     def _refuse_tcp_without_ib0(self) -> None:
         if self._has_tcp and not self._session.has_ip:
@@ -98,19 +95,20 @@ class Traffic:
     def _begin(self) -> _Workload:
         """Starts the workload's processes. Ends those that it has started if it fails."""
         setup = self._session.nic_setup(starts=self.status.number)
-        with ExitStack() as started:
-            process = prepare(self._supervisor, setup, self._session.spec.name)
+        with self._clock.files_for_nics() as files, ExitStack() as started:
+            process = prepare(self._supervisor, setup, self._session.spec.name, files)
             started.enter_context(needed(self._supervisor, process))
             tcp = tcp_pid = None
             if self._has_tcp:
                 tcp = self._supervisor.spawn("the TCP process", Programs().tcp)
                 started.enter_context(self._supervisor.needed(tcp))
                 tcp_pid = set_up_tcp(tcp, self._session.tcp_setup())
-            before = self._shim.ask(GetTiming())
-            self._nics.begin(process, *([tcp] if tcp else []), with_traffic=True)
+            judge = self._clock.judge()
+            others = [tcp] if tcp else []
+            self._nics.begin(process, *others, with_traffic=True, files=files)
         self.latest.replace(process)
         self._process, self._tcp_pid = process, tcp_pid
-        return _Workload(process, tcp, before)
+        return _Workload(process, tcp, judge)
 
     def _follow(self, launched: Future[_Workload]) -> None:
         """Waits for the workload's end. Other threads stop a workload, or end the lab.
@@ -135,10 +133,8 @@ class Traffic:
         streams = carry_out(nics.channel, workload.tcp, partial(self._progress, workload))
         seen = read_observation(*nics.channel.take_files())
         self._nics.workload_over(nics, seen.faults)
-        after = self._shim.ask(GetTiming())
-        fidelity = fidelity_between(
-            self._session.spec, self._slowdown, workload.before, after, seen
-        )
+        self._clock.finish()
+        fidelity = workload.judge(seen)
         with self._changing:
             if nics is self._process:
                 over = replace(self.status, state="over", fidelity=fidelity)
@@ -161,7 +157,8 @@ class Traffic:
         """Ends the workload's processes and sets its status, `failed` if they cannot be ended."""
         self._process = None
         try:
-            self._end_processes()
+            if why := self._end_processes():
+                status = replace(status, state="failed", error=why)
         except Exception as error:
             text = status.error or Failure.of(error).text
             status = replace(status, state="failed", error=text)
@@ -169,7 +166,8 @@ class Traffic:
         finally:
             self.status = status
 
-    def _end_processes(self) -> None:
+    def _end_processes(self) -> str:
+        """Ends the workload's processes. Returns why the lab's clock has failed, if it has."""
         if self._tcp_pid is not None:
             self._supervisor.end_process(self._tcp_pid)
             self._tcp_pid = None
@@ -178,5 +176,6 @@ class Traffic:
             process = prepare(self._supervisor, setup, self._session.spec.name)
             with needed(self._supervisor, process):
                 self._nics.begin(process, with_traffic=False)
-        else:
-            self._nics.end_present()
+            return ""
+        self._nics.end_present()
+        return self._clock.nics_ended()

@@ -14,6 +14,7 @@ from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.jobs import ServeLab
 from emu.lab.ipc.messages import Progress, Up
 from emu.spec.scenario import Spec
+from emu.subnet import Subnet
 
 
 def bring_up(
@@ -21,6 +22,25 @@ def bring_up(
     slowdown: float,
     on_progress: Callable[[str], None],
     on_up: Callable[[], None] = lambda: None,
+) -> None:
+    """Brings up a lab on the real clock, as `bring_up_job` does."""
+    bring_up_job(ServeLab(spec.to_json(), slowdown), on_progress, on_up)
+
+
+def bring_up_exact(
+    spec: Spec,
+    subnet: Subnet | None,
+    on_progress: Callable[[str], None],
+    on_up: Callable[[], None] = lambda: None,
+) -> None:
+    """Brings up a lab on the exact clock, as `bring_up_job` does. `subnet`: on InfiniBand, the
+    subnet manager's decisions."""
+    job = ServeLab(spec.to_json(), 1, ip=False, exact=True, subnet=subnet)
+    bring_up_job(job, on_progress, on_up)
+
+
+def bring_up_job(
+    job: ServeLab, on_progress: Callable[[str], None], on_up: Callable[[], None]
 ) -> None:
     """Brings up a lab under the spec's name. Returns when it answers; the lab outlives the caller.
 
@@ -32,7 +52,7 @@ def bring_up(
     try:
         with far:
             _start_owner(far.fileno())
-        channel.send(ServeLab(spec.to_json(), slowdown))
+        channel.send(job)
         _follow(channel, on_progress)
         with _no_interrupts():
             channel.send(Up())  # the lab stays when this process ends

@@ -5,6 +5,9 @@ lab                                shim                      NICs
  Start ──────────────────────────▶ run to the end of the workload, window by window
                                    (emu/core/driver/exchange.h)
  ◀─────────────────── ExactDone ── writes its captures       writes its captures
+
+In an interactive lab the shim goes on (emu/daemon/exact_shim.py), and is joined by the NICs of one
+workload after the other.
 """
 
 from __future__ import annotations
@@ -19,17 +22,19 @@ from emu.bindings.exact_driver import ExactDriver, Outcome
 from emu.bindings.fabric import Fabric, NodeSubset
 from emu.bindings.host_nics import HostNics
 from emu.bindings.packet_socket import packet_socket
+from emu.lab.fault_changes import change_faults
 from emu.lab.ipc.channel import Channel, channel_pair
-from emu.lab.ipc.messages import Start
-from emu.lab.ipc.setup import ExactDone, NicsReady, SetUpNics, SetUpShim, ShimReady
+from emu.lab.ipc.messages import Done, Start
+from emu.lab.ipc.poller import Poller
+from emu.lab.ipc.setup import ExactDone, SetUpNics, SetUpShim, ShimReady
 from emu.lab.namespace import PRIVATE
 from emu.lab.netns import entered
-from emu.lab.nic_process import FLOW_COLUMNS
+from emu.lab.nic_process import spec_of_nics
+from emu.lab.nic_tables import NicTables
 from emu.lab.observation_file import send_observation
 from emu.lab.processes import running
-from emu.measure.counter_table import NIC
 from emu.measure.observation import Observation
-from emu.measure.seqlock import SharedCounters
+from emu.spec.fault import Fault
 from emu.spec.scenario import spec_from_json
 from topologies.graph import Port
 
@@ -42,9 +47,14 @@ _NIC_RING, _NIC_RINGS = 128, 1 << 15
 _NIC_RING_LEAST = 28
 
 
-def emulate_switches(channel: Channel, setup: SetUpShim, files: list[int]) -> None:
+Serve = Callable[[Channel, ExactDriver, Fabric, socket.socket], None]
+"""What the shim of an interactive lab does from its set-up on; it receives by the socket."""
+
+
+def emulate_switches(channel: Channel, setup: SetUpShim, files: list[int], serve: Serve) -> None:
     """Does all the work of the shim."""
-    memory, *marker = files
+    memory = [] if setup.interactive else [files.pop(0)]
+    marker = files
     spec = spec_from_json(setup.spec)
     topology = spec.topology.build()
     ports = [p for p in captured_ports(spec, topology) if p.node in topology.switch]
@@ -57,64 +67,80 @@ def emulate_switches(channel: Channel, setup: SetUpShim, files: list[int]) -> No
         fabric.connect()
         fabric.capture(ports)
         fabric.sample(flows_elsewhere=len(spec.workload().message_flows))
-        _attach_switches(driver, fabric, plane=setup.plane)
+        wire = packet_socket()
+        _attach_switches(driver, fabric, wire, plane=setup.plane)
         if marker:
             program, depths, curves = marker
             driver.share_marker(program, depths, curves, _marked_ports(setup))
-        driver.join(memory)
+        if not memory:
+            serve(channel, driver, fabric, wire)
+            return
+        driver.join(*memory)
         channel.send(ShimReady())
         channel.expect(Start)
         fabric.start()
-        _run(driver, capture)
+        while _goes_on(driver):
+            capture.drain()
         _send_result(channel, fabric.observe(), driver, capture, setup.out)
 
 
 def emulate_nics(channel: Channel, setup: SetUpNics) -> None:
     """Does all the work of the NICs."""
     (memory,) = channel.take_files()
-    spec = spec_from_json(setup.spec)
+    queries, far = channel_pair()
+    with closing(queries), far:
+        _emulate_nics(channel, setup, memory, queries, far)
+
+
+def _emulate_nics(
+    channel: Channel, setup: SetUpNics, memory: int, queries: Channel, far: socket.socket
+) -> None:
+    spec = spec_of_nics(setup)
     topology = spec.topology.build()
     ports = [p for p in captured_ports(spec, topology) if p.node in topology.host]
+    if setup.interactive:
+        ports = []  # clients capture ports of switches
+    poller = Poller(channel, queries)
     with Fabric(spec, topology, NodeSubset.HOSTS, subnet=setup.subnet, exact=True) as fabric:
-        endpoints = HostNics(fabric, spec.workload(), setup.subnet)
-        with ExactDriver(fabric, step_ps=STEP_PS, wake=channel.fileno()) as driver:
+        endpoints = HostNics(fabric, spec.workload(), setup.subnet, starts=setup.starts)
+        with ExactDriver(fabric, step_ps=STEP_PS, wake=poller.fileno()) as driver:
             capture = CaptureFile(fabric, PRIVATE / "nic-capture", ports)
             fabric.capture(ports)
             fabric.sample(endpoints.flow_bytes, endpoints.flow_hosts)
             _attach_nics(driver, fabric, setup.hosts)
+            tables = NicTables(fabric, endpoints)
+            channel.send(tables.layouts, [*tables.files, far.fileno()])
+            start = channel.expect(Start)
             driver.join(memory)
-            _send_ready(channel, endpoints)
-            channel.expect(Start)
+            fabric.add_faults(tuple(map(Fault.model_validate, start.faults)), start.fault_numbers)
             fabric.start()
             endpoints.start()
             driver.finish_with(endpoints.workload)
-            _run(
-                driver,
-                capture,
-                lambda: channel.send(running(endpoints.progress(fabric.now_ns))),
-            )
+            while _goes_on(driver, queries, poller):
+                capture.drain()
+                tables.post()
+                channel.send(running(endpoints.progress(fabric.now_ns)))
+                if poller.has_message(queries):
+                    queries.send(change_faults(fabric, queries.receive()))
+            tables.post()
             seen = endpoints.observe(fabric.observe())
-            _send_result(channel, seen, driver, capture, setup.out)
+            if setup.interactive:
+                send_observation(channel, seen, Done())
+            else:
+                _send_result(channel, seen, driver, capture, setup.out)
         endpoints.close()
 
 
-def _send_ready(channel: Channel, endpoints: HostNics) -> None:
-    """The answer to a set-up has counters and a channel for queries, which a run does not use."""
-    hosts = SharedCounters.new([], [*NIC.cells.items()])
-    flows = SharedCounters.new([], FLOW_COLUMNS)
-    queries, far = channel_pair()
-    with closing(queries), far:
-        channel.send(NicsReady(hosts.layout, flows.layout), [hosts.file, flows.file, far.fileno()])
-
-
-def _run(
-    driver: ExactDriver, capture: CaptureFile, report: Callable[[], None] = lambda: None
-) -> None:
-    while (outcome := driver.run(seconds=_SECONDS_BETWEEN_PROGRESS)) is Outcome.PAUSED:
-        capture.drain()
-        report()
+def _goes_on(
+    driver: ExactDriver, queries: Channel | None = None, poller: Poller | None = None
+) -> bool:
+    """Runs for a short time. False: the run is over. Raises EOFError when the lab ends."""
+    outcome = driver.run(seconds=_SECONDS_BETWEEN_PROGRESS)
     if outcome is Outcome.WOKEN:
-        raise EOFError  # the lab ends
+        is_query = queries is not None and poller is not None and poller.has_message(queries)
+        if not is_query:
+            raise EOFError  # the lab ends
+    return outcome is not Outcome.FINISHED
 
 
 def _send_result(
@@ -135,11 +161,13 @@ def _send_result(
     send_observation(channel, seen, done)
 
 
-def _attach_switches(driver: ExactDriver, fabric: Fabric, *, plane: str) -> None:
+def _attach_switches(
+    driver: ExactDriver, fabric: Fabric, opened: socket.socket, *, plane: str
+) -> None:
     topology = fabric.topology
     hosts = len(topology.hosts)
     ring_frames = _SHIM_RING + _SHIM_RING_OF_A_HOST * hosts
-    wire = driver.add_socket(packet_socket(), ring_frames=ring_frames)
+    wire = driver.add_socket(opened, ring_frames=ring_frames)
     for host in topology.hosts:
         port = topology.ports[host.name][0]
         interface = socket.if_nametoindex(port.interface)

@@ -25,6 +25,8 @@ from topologies.graph import Topology
 _FILES_OF_A_LAB, _FILES_OF_A_PORT = 128, 2
 """Limits on open files. ovs-vswitchd needs the most: 55 for 4 ports and 73 for 16."""
 
+_NO_IP_NOTE = "hosts have no ib0, so no IP: on the exact clock NICs are there only with traffic"
+
 _RED_NOTE = (
     "the kernel's RED holds the queues: whether Open vSwitch kept packets too long is not judged"
 )
@@ -55,6 +57,13 @@ class LabRequest:
     def interactive_lab(spec: Spec, out: str, slowdown: float, *, ip: bool = True) -> LabRequest:
         """The request for a lab that a user controls; it starts no traffic."""
         return LabRequest(spec, out, slowdown, workload=False, interactive=True, ip=ip)
+
+    @staticmethod
+    def interactive_exact_lab(spec: Spec, out: str, subnet: Subnet | None) -> LabRequest:
+        """The same on the exact clock. There NICs come and go with traffic, so they carry no IP."""
+        return LabRequest(
+            spec, out, 1, workload=False, interactive=True, ip=False, exact=True, subnet=subnet
+        )
 
 
 class Machine(Protocol):
@@ -152,7 +161,8 @@ def _network(
     routed = not spec.fabric_kind.has_subnet_manager
     routes: tuple[RouteTable, ...] = ()
     if routed:
-        routes = tuple(route_tables(spec, live=request.interactive))
+        live = request.interactive and not request.exact
+        routes = tuple(route_tables(spec, live=live))
     steps = plan_network(
         topology,
         datapath=machine.datapath(kernel=red) if plane == "ovs" else None,
@@ -173,7 +183,9 @@ def _decide_ib0(
     """
     wanted = needed or (request.ip and not request.workload)
     if request.spec.fabric_kind.is_ethernet or not wanted:
-        return False, ()
+        is_exact_lab = request.exact and request.interactive
+        has_note = is_exact_lab and not request.spec.fabric_kind.is_ethernet
+        return False, (_NO_IP_NOTE,) if has_note else ()
     missing = machine.why_no_ib0()
     if missing and needed:
         raise HostError(f"TCP on InfiniBand needs ib0: {missing}", remedy=tun.REMEDY)

@@ -13,6 +13,7 @@ from emu.lab.processes import wait_for
 from emu.measure.counter_table import PORT
 from emu.measure.counters import XMIT_WAIT
 from emu.measure.seqlock import SharedCounters
+from emu.spec.scenario import Spec, spec_from_json
 
 _OF_PORT = "port "
 PORT_COLUMNS = [(_OF_PORT + name, width) for name, width in PORT.cells.items()]
@@ -63,6 +64,12 @@ def set_up_nics(
         SharedCounters(hosts, ready.hosts),
         SharedCounters(flows, ready.flows),
     )
+
+
+def spec_of_nics(setup: SetUpNics) -> Spec:
+    """The spec; in an interactive lab without its faults, because `Start` carries those of NICs."""
+    spec = spec_from_json(setup.spec)
+    return spec.model_copy(update={"faults": ()}) if setup.interactive else spec
 
 
 def waits_on(nics: NicProcess | None) -> dict[str, int]:

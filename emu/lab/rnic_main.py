@@ -22,18 +22,15 @@ from emu.lab.fault_changes import change_faults
 from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.messages import Done, Ready, Start, Stop
 from emu.lab.ipc.poller import Poller
-from emu.lab.ipc.setup import NicsReady, SetUpNics
+from emu.lab.ipc.setup import SetUpNics
 from emu.lab.netns import entered
-from emu.lab.nic_process import FLOW_COLUMNS, PORT_COLUMNS
+from emu.lab.nic_process import spec_of_nics
+from emu.lab.nic_tables import NicTables
 from emu.lab.observation_file import send_observation
 from emu.lab.processes import running
 from emu.lab.rt_sched import be_punctual, processors_awake
 from emu.lab.worker import serve
-from emu.measure.counter_table import NIC
-from emu.measure.counters import XMIT_WAIT
-from emu.measure.seqlock import SharedCounters
 from emu.spec.fault import Fault
-from emu.spec.scenario import Spec, spec_from_json
 from traffic.graph import OperationGraph
 
 _SECONDS_BETWEEN_PROGRESS = 0.1
@@ -56,7 +53,7 @@ def job(channel: Channel) -> None:
 
 
 def _work(channel: Channel, setup: SetUpNics, queries: Channel, far: socket.socket) -> None:
-    spec, subnet = _spec_of(setup), setup.subnet
+    spec, subnet = spec_of_nics(setup), setup.subnet
     topology = spec.topology.build()
     workload = OperationGraph() if setup.idle else spec.workload()
     poller = Poller(channel, queries)
@@ -67,14 +64,10 @@ def _work(channel: Channel, setup: SetUpNics, queries: Channel, far: socket.sock
             _attach(driver, fabric, setup)
             fabric.prefault()
             be_punctual()
-            hosts = SharedCounters.new(
-                list(topology.host), [*NIC.cells.items(), (XMIT_WAIT, 1), *PORT_COLUMNS]
-            )
-            flows = SharedCounters.new([flow.name for flow in endpoints.flows], FLOW_COLUMNS)
-            files = [hosts.file, flows.file, far.fileno()]
-            channel.send(NicsReady(hosts.layout, flows.layout), files)
+            tables = NicTables(fabric, endpoints)
+            channel.send(tables.layouts, [*tables.files, far.fileno()])
             start = channel.expect(Start)
-            nics = _Nics(channel, queries, poller, start, driver, fabric, endpoints, hosts, flows)
+            nics = _Nics(channel, queries, poller, start, driver, fabric, endpoints, tables)
             _plug_in(driver, endpoints, setup)
             fabric.add_faults(tuple(map(Fault.model_validate, start.faults)))
             fabric.start()
@@ -85,12 +78,6 @@ def _work(channel: Channel, setup: SetUpNics, queries: Channel, far: socket.sock
             seen = replace(fabric.observe(), timing=driver.timing())
             send_observation(channel, endpoints.observe(seen), Done())
         endpoints.close()
-
-
-def _spec_of(setup: SetUpNics) -> Spec:
-    """The spec; in an interactive lab without its faults, because `Start` carries those of NICs."""
-    spec = spec_from_json(setup.spec)
-    return spec.model_copy(update={"faults": ()}) if setup.interactive else spec
 
 
 def _attach(driver: AfPacketDriver, fabric: Fabric, setup: SetUpNics) -> None:
@@ -121,8 +108,7 @@ class _Nics:
     driver: AfPacketDriver
     fabric: Fabric
     endpoints: HostNics
-    hosts: SharedCounters
-    flows: SharedCounters
+    tables: NicTables
 
     def work(self) -> None:
         """Runs until the workload and the TCP flows are over, or the spec's time limit."""
@@ -134,12 +120,12 @@ class _Nics:
         self.driver.finish_with(self.endpoints.workload)
         while self._go_on() is Outcome.PAUSED and not self._is_late():
             self._report()
-        self._post()
+        self.tables.post()
 
     def idle(self) -> NoReturn:
         """Runs until the lab ends, or ends this process."""
         while self._go_on() is Outcome.PAUSED:
-            self._post()
+            self.tables.post()
         raise EOFError
 
     def _go_on(self) -> Outcome:
@@ -153,19 +139,8 @@ class _Nics:
         return self.fabric.now_ns * 1000 >= self.fabric.spec.time_limit_ps
 
     def _report(self) -> None:
-        self._post()
+        self.tables.post()
         self.channel.send(running(self.endpoints.progress(self.fabric.now_ns)))
-
-    def _post(self) -> None:
-        now_ps = self.fabric.now_ns * 1000
-        cells = self.hosts.begin(now_ps)
-        self.endpoints.post_counters(cells[:, : len(NIC.cells)])
-        ports = [self.fabric.topology.ports[name][0] for name in self.fabric.topology.host]
-        cells[:, len(NIC.cells)] = self.fabric.waited_ns(ports)
-        self.fabric.post_counters(cells[:, len(NIC.cells) + 1 :], ports)
-        self.hosts.publish()
-        self.endpoints.post_flows(self.flows.begin(now_ps))
-        self.flows.publish()
 
 
 if __name__ == "__main__":

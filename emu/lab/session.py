@@ -134,8 +134,9 @@ def _carry_out(plan: LabPlan, supervisor: Supervisor, programs: Programs) -> Ses
     lab = _build(plan, supervisor, shim)
     marker, marker_notes = _attach_marker(plan, lab)
     subnet, routing = _start_routing(plan, supervisor)
-    exact = plan.request.exact
-    memory = shared_memory(len(plan.request.spec.topology.build().hosts)) if exact else None
+    memory = None
+    if plan.request.exact and plan.request.workload:
+        memory = shared_memory(len(plan.request.spec.topology.build().hosts))
     _send_shim_setup(plan, lab, shim, marker, subnet or routing, memory)
     nics = None
     if rnic is not None:
@@ -215,8 +216,9 @@ def _send_shim_setup(
     )
     files = [manager.far.fileno()] if manager else []
     shared = [lab.marker.depths, lab.marker.curves] if lab.marker else []
-    if memory is not None:
-        files = [memory, *([lab.marker.program] if lab.marker else [])]
+    if request.exact:
+        files = [] if memory is None else [memory]
+        shared = [lab.marker.program, *shared] if lab.marker else []
     shim.send(setup, files + shared)
 
 

@@ -11,6 +11,7 @@ from emu.bindings.af_packet_driver import AfPacketDriver, Outcome
 from emu.bindings.capture import CaptureFile, captured_ports
 from emu.bindings.fabric import Fabric, NodeSubset
 from emu.bindings.packet_socket import packet_socket
+from emu.daemon.exact_shim import serve_exact_shim
 from emu.daemon.shim import serve_shim
 from emu.lab.exact_clock import emulate_switches
 from emu.lab.ipc.channel import Channel
@@ -33,7 +34,7 @@ def emulate(channel: Channel) -> None:
     setup = channel.expect(SetUpShim)
     files = channel.take_files()
     if setup.exact:
-        emulate_switches(channel, setup, files)
+        emulate_switches(channel, setup, files, serve_exact_shim)
         return
     spec = spec_from_json(setup.spec)
     topology = spec.topology.build()

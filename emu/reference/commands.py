@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from inspect import cleandoc
 
 import click
 
-from emu.cli.main import VERBS
+from emu.cli.main import VERBS, command_of
 from emu.errors import ExitCode
 from emu.explain.pages import head, table
 
@@ -38,7 +37,7 @@ def _lines() -> Iterator[str]:
     yield from table(("code", "meaning"), [(str(int(c)), _MEANING[c]) for c in ExitCode])
     for verb, line in VERBS.items():
         if line:
-            command = import_module(f"emu.cli.{verb}").command
+            command = command_of(verb)
             yield from _command(command, f"emu {verb}")
 
 

@@ -30,6 +30,7 @@ from emu.daemon.serve import Sessions
 from emu.errors import FabricError, HostError, UsageError
 from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.codec import Message
+from emu.lab.ipc.lab_time import LabTime
 from emu.lab.ipc.messages import Done, Failure
 from emu.lab.ipc.queries import ListFaults
 from emu.lab.version import version
@@ -37,6 +38,8 @@ from emu.lab.version import version
 STATUS = Status(
     name="toy",
     spec="{}",
+    clock="real",
+    time=LabTime("runs", 0),
     slowdown=1,
     plane="shim",
     marker="none",

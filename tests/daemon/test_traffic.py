@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 
 from emu.daemon import traffic as module
+from emu.daemon.lab_clock import RealLabClock
 from emu.daemon.messages import TrafficStatus
 from emu.daemon.nics import Nics
 from emu.daemon.traffic import Traffic
@@ -108,7 +109,8 @@ class Lab:
         session = cast(Session, parts)
         staff = cast(Supervisor, self.staff)
         line = RpcClient(near, "the shim", "toy", seconds=0.05)
-        self.traffic = Traffic(session, staff, line, Nics(session, staff, 1, 0), 1)
+        clock = RealLabClock(spec, line, 1, 0)
+        self.traffic = Traffic(session, staff, clock, Nics(session, staff, clock))
 
     @property
     def state(self) -> str:

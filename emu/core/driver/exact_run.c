@@ -145,8 +145,6 @@ static bool wait_for_other(struct exact_driver *driver)
 
 static void begin(struct exact_driver *driver)
 {
-    if (driver->side == EXACT_NICS)
-        driver->exchange.epoch = driver->exchange.memory->epoch;
     driver->exchange.own->lookahead = own_lookahead(driver);
     if (driver->workload)
         check_workload(driver, fabric_now(driver->fabric));
@@ -207,6 +205,7 @@ static enum exact_outcome run_alone(struct exact_driver *driver, int64_t until_n
 {
     for (;;) {
         exact_drain(driver);
+        exact_flush(driver);
         if (!driver->has_failed && !goes_on_alone(driver))
             return EXACT_STANDS;
         deliver_foreign(driver);

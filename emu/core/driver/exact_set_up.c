@@ -135,6 +135,8 @@ bool exact_join(struct exact_driver *driver, int memory_fd, int64_t limit_ps)
         return false;
     if (driver->side == EXACT_SWITCHES)
         driver->exchange.memory->epoch = fabric_now(driver->fabric);
+    else
+        driver->exchange.epoch = driver->exchange.memory->epoch;
     driver->limit = limit_ps;
     driver->stop = driver->arrives = NEVER;
     driver->started = driver->done = driver->stands = false;

@@ -80,7 +80,7 @@ struct exchange_memory {
 /* Times in the memory are those of the switches; the functions here convert those of windows. */
 struct exchange {
     struct exchange_memory *memory;
-    picoseconds epoch; /* what this process adds to its times; the NICs know it when they begin */
+    picoseconds epoch; /* what this process adds to its times */
     size_t size;
     struct exchange_side *own, *other;
     unsigned side; /* of this process: 0 or 1 */

@@ -14,6 +14,7 @@ from emu.daemon.handlers import (
     capture,
     end_lab,
     faults,
+    lab_time,
     namespaces,
     path_levels,
     ports,
@@ -38,12 +39,14 @@ from emu.daemon.messages import (
     StopTraffic,
 )
 from emu.daemon.served_lab import Answer, ServedLab
+from emu.lab.ipc.lab_time import ContinueTime, PauseTime, StepTime
 from emu.lab.ipc.queries import ClearFault, GetPorts, ListFaults, SetFault
 
 HANDLERS: dict[type, Callable[[ServedLab, Any], Answer]] = {
     BorrowNic: borrow_nic.answer,
     Capture: capture.answer,
     ClearFault: faults.clear,
+    ContinueTime: lab_time.go_on,
     EndLab: end_lab.answer,
     GetNamespaces: namespaces.answer,
     GetPathLevels: path_levels.answer,
@@ -53,8 +56,10 @@ HANDLERS: dict[type, Callable[[ServedLab, Any], Answer]] = {
     GetVersion: version.answer,
     ListFaults: faults.list_all,
     ListPorts: ports.list_all,
+    PauseTime: lab_time.pause,
     RunTool: tools.answer,
     SetFault: faults.set_one,
+    StepTime: lab_time.step,
     StartTraffic: traffic.start,
     StopTraffic: traffic.stop,
 }

@@ -19,6 +19,8 @@ def status_of(lab: ServedLab) -> Status:
     return Status(
         name=session.spec.name,
         spec=session.spec.to_json(),
+        clock=lab.clock.clock.name,
+        time=lab.clock.now(),
         slowdown=lab.slowdown,
         plane=session.plane,
         marker=session.marker,

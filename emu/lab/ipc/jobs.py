@@ -78,6 +78,10 @@ class ServeLab(Job[Done]):
     """Whether InfiniBand's hosts may have an ib0."""
     out: str = "/"
     """Not used: the lab sends captures to the clients."""
+    exact: bool = False
+    """Whether the lab is on the exact clock."""
+    subnet: Subnet | None = None
+    """If `exact`, on InfiniBand: the subnet manager's decisions."""
 
 
 @message

@@ -38,6 +38,9 @@ class Start:
     at_ns: int
     faults: tuple[Json, ...] = ()
     """Further faults, as in a spec."""
+    fault_numbers: tuple[int, ...] = ()
+    """The places of these faults among those of the spec, from which they have their random
+    numbers; empty: their places here."""
 
 
 @message

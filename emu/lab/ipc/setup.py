@@ -11,7 +11,8 @@ from emu.subnet import Subnet
 
 @message
 class ShimReady:
-    """The shim waits for `Start`. In an interactive lab its counters are an open file."""
+    """The shim waits for `Start`. In an interactive lab its counters are an open file; on the exact
+    clock so is the state of its time, after them."""
 
     counters: Layout | None = None
 
@@ -40,8 +41,8 @@ class SetUpShim(Query[ShimReady]):
     to its routing thread."""
     exact: bool = False
     """Whether emulated time waits for frames. The open files are then the memory that the shim
-    shares with the NICs and, with marker `ebpf`, the program and its maps. The shim's last message
-    is `ExactDone`."""
+    shares with the NICs (not in an interactive lab, where NICs join later) and, with marker `ebpf`,
+    the program and its maps. The shim's last message is `ExactDone`."""
 
 
 @message
@@ -82,9 +83,9 @@ class SetUpNics(Query[NicsReady]):
     """The number of earlier workloads; packet sequence numbers continue after theirs."""
     exact: bool = False
     """Whether emulated time waits for frames; then the memory that the NICs share with the shim is
-    an open file, and the last message is `ExactDone`."""
+    an open file, and the last message of a run is `ExactDone`."""
     out: str = ""
-    """The folder for captures, if `exact`."""
+    """The folder for captures of a run, if `exact`."""
 
 
 @message

@@ -1,0 +1,214 @@
+"""The shim of an interactive lab on the exact clock: it decides when emulated time runs.
+
+        ┌───── Pause ──────┐           Step: runs for that time, then it is paused
+        │                  ▼
+      runs ◀─ Continue ─ paused
+      ▲  │
+      │  ▼   traffic is over, and the last frame has arrived
+     stands
+
+Time runs while NICs have joined for a workload, or frames of programs are on the way. Then the
+shim stops after some milliseconds, copies its counters to shared memory, and answers queries. So
+each answer belongs to one instant; while time stands, it is the same one in all processes.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+
+from emu.bindings.capture import captured_ports
+from emu.bindings.exact_driver import ExactDriver, Outcome
+from emu.bindings.fabric import Fabric
+from emu.daemon.taps import Taps
+from emu.errors import FabricError
+from emu.lab.fault_changes import change_faults
+from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.codec import Message
+from emu.lab.ipc.lab_time import (
+    FAILED,
+    PAUSED,
+    RUNS,
+    STANDS,
+    STATES,
+    ContinueTime,
+    JoinNics,
+    LabTime,
+    LeaveNics,
+    PauseTime,
+    StepTime,
+)
+from emu.lab.ipc.messages import Done, Start
+from emu.lab.ipc.queries import ClearFault, GetPorts, ListFaults, SetFault, Tap
+from emu.lab.ipc.setup import ShimReady
+from emu.lab.show import ports_snapshot
+from emu.measure.counter_table import PORT
+from emu.measure.seqlock import Columns, SharedCounters
+
+TIME_ROW = "time"
+TIME_COLUMNS: Columns = [("state", 1), ("joined", 1)]
+"""`state`: an index into STATES. `joined`: whether NICs have joined."""
+_SECONDS_A_TIME = 0.02
+_SECONDS_BETWEEN_PUSHES = 0.02
+
+
+def serve_exact_shim(
+    channel: Channel, driver: ExactDriver, fabric: Fabric, wire: socket.socket
+) -> None:
+    """Emulates and answers queries, from the end of the set-up until the lab ends."""
+    shim = _Shim(channel, driver, fabric)
+    channel.send(ShimReady(shim.ports.layout), [shim.ports.file, shim.time_file])
+    channel.expect(Start)
+    while True:
+        shim.go_on()
+        if channel.has_more():
+            shim.answer_next()
+        elif not shim.time.runs:
+            seconds = _SECONDS_BETWEEN_PUSHES if shim.taps.has_viewers else None
+            readable, _, _ = select.select([channel.fileno(), wire.fileno()], [], [], seconds)
+            if wire.fileno() in readable:
+                shim.time.begin()
+
+
+class EmulatedTime:
+    """Runs the switches, and lets their time stand."""
+
+    def __init__(self, driver: ExactDriver, fabric: Fabric) -> None:
+        self._driver = driver
+        self._fabric = fabric
+        self._outcome = Outcome.STANDS
+        self._has_begun = False
+        self._is_paused = False
+        self._why_failed = ""
+        self.joined = False
+        """Whether NICs have joined."""
+
+    @property
+    def state(self) -> str:
+        if self._why_failed:
+            return FAILED
+        if self._outcome is not Outcome.STANDS:
+            return RUNS
+        return PAUSED if self._is_paused else STANDS
+
+    @property
+    def runs(self) -> bool:
+        return self.state == RUNS
+
+    @property
+    def now(self) -> LabTime:
+        return LabTime(self.state, self._fabric.now_ps, self._why_failed)
+
+    def begin(self) -> None:
+        """Begins the emulation. Not before there is something to run for: NICs that join at time 0
+        then receive what switches send first."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._fabric.start()
+
+    def run(self) -> None:
+        """Runs for a short time, if there is something to run for."""
+        if self._why_failed or not self._has_begun:
+            return
+        try:
+            self._outcome = self._driver.run(seconds=_SECONDS_A_TIME)
+        except FabricError as error:
+            self._why_failed = str(error)
+            self.leave()
+        if self._outcome is Outcome.FINISHED:
+            self.leave()
+
+    def pause(self) -> None:
+        self._is_paused = True
+        self._hold(0)
+
+    def go_on(self) -> None:
+        self._is_paused = False
+        self._hold(None)
+
+    def step(self, step_ps: int) -> None:
+        self._is_paused = True
+        self.begin()
+        self._hold(self._fabric.now_ps + step_ps)
+
+    def join(self, memory: int) -> None:
+        self._driver.join(memory)
+        self.joined = True
+        self.begin()
+        self._outcome = Outcome.PAUSED
+
+    def leave(self) -> None:
+        if self.joined:
+            self._driver.leave()
+            self.joined = False
+            self._outcome = Outcome.PAUSED
+
+    def _hold(self, at_ps: int | None) -> None:
+        self._driver.hold(at_ps)
+        self._outcome = Outcome.PAUSED if self._has_begun else Outcome.STANDS
+
+
+class _Shim:
+    """The running switches, and what others see of them."""
+
+    def __init__(self, channel: Channel, driver: ExactDriver, fabric: Fabric) -> None:
+        self._channel = channel
+        self._fabric = fabric
+        self._seen = fabric.topology.switch_ports
+        names = [fabric.topology.port_name[port] for port in self._seen]
+        self.ports = SharedCounters.new(names, [*PORT.cells.items()])
+        self._time_table = SharedCounters.new([TIME_ROW], TIME_COLUMNS)
+        self.time = EmulatedTime(driver, fabric)
+        self.taps = Taps(fabric, captured_ports(fabric.spec, fabric.topology))
+
+    @property
+    def time_file(self) -> int:
+        return self._time_table.file
+
+    def go_on(self) -> None:
+        self.time.run()
+        self.taps.distribute()
+        self.taps.take_unused_off()
+        self._publish()
+
+    def answer_next(self) -> None:
+        """Answers the next query. What it changes is published before the answer."""
+        answer = self._answer(self._channel.receive())
+        self._publish()
+        self._channel.send(answer)
+
+    def _answer(self, query: Message) -> Message:
+        match query:
+            case GetPorts():
+                return ports_snapshot(self._fabric)
+            case Tap(port, since_start):
+                (line,) = self._channel.take_files()
+                topology = self._fabric.topology
+                self.taps.put_on(topology.port_named[port], line, since_start=since_start)
+                return Done()
+            case ListFaults() | SetFault() | ClearFault():
+                return change_faults(self._fabric, query)
+        self._change_time(query)
+        return self.time.now
+
+    def _change_time(self, query: Message) -> None:
+        match query:
+            case PauseTime():
+                self.time.pause()
+            case ContinueTime():
+                self.time.go_on()
+            case StepTime(step_ps):
+                self.time.step(step_ps)
+            case JoinNics():
+                (memory,) = self._channel.take_files()
+                self.time.join(memory)
+            case LeaveNics():
+                self.time.leave()
+
+    def _publish(self) -> None:
+        now_ps = self._fabric.now_ps
+        self._fabric.post_counters(self.ports.begin(now_ps), self._seen)
+        self.ports.publish()
+        row = self._time_table.begin(now_ps)
+        row[0] = STATES.index(self.time.state), self.time.joined
+        self._time_table.publish()
