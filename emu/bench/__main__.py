@@ -11,6 +11,7 @@ import click
 
 from emu.bench import (
     clock,
+    exact,
     fat_tree,
     flow_model,
     history,
@@ -34,6 +35,7 @@ Measure = Callable[..., list[Row]]
 FIGURES: dict[str, Measure] = {
     "relay": relay.measure,
     "hop": hop.measure,
+    "exact": exact.measure,
     "clock": clock.measure,
     "growth": clock.measure_growth,
     "parts": parts.measure,

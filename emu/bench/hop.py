@@ -102,6 +102,11 @@ class MeasureOpenVswitch(Job[HopRates]):
     out: str = "/"
 
 
+def hop_spec() -> str:
+    """Two hosts on a switch for which Open vSwitch forwards."""
+    return _SPEC
+
+
 def measure(*, quick: bool) -> list[Row]:
     turns = 2 if quick else 5
     with compiled() as library:
@@ -164,13 +169,13 @@ def _rates(
     for size in WINDOWS:
         frame = _frame(topology, size)
         _flood(flood, ends, frame, count // 10)  # warms up
-        before = {name: _processor_ns(pid) for name, pid in workers.items()}
+        before = {name: processor_ns(pid) for name, pid in workers.items()}
         spent_ns, lost = _flood(flood, ends, frame, count)
         rates[size] = HopRate(
             frames_per_second=count / spent_ns * 1e9,
             lost=lost,
             processor_ns_per_frame={
-                name: (_processor_ns(pid) - before[name]) / count for name, pid in workers.items()
+                name: (processor_ns(pid) - before[name]) / count for name, pid in workers.items()
             },
         )
     return HopRates(rates)
@@ -186,7 +191,7 @@ def _flood(flood: Any, ends: Ends, frame: bytes, count: int) -> tuple[int, int]:
     return int(spent_ns), lost.value
 
 
-def _processor_ns(pid: int) -> int:
+def processor_ns(pid: int) -> int:
     """The processor time of a process's main thread so far."""
     return int(Path("/proc", str(pid), "schedstat").read_text().split()[0])
 

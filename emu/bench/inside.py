@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emu.bench import hop, lab, relay
+from emu.bench import exact, hop, lab, relay
 from emu.lab.init import main
 
 if __name__ == "__main__":
@@ -11,6 +11,7 @@ if __name__ == "__main__":
             relay.MeasureRelay: relay.job,
             hop.MeasureHop: hop.hop,
             hop.MeasureOpenVswitch: hop.open_vswitch_alone,
+            exact.MeasureExact: exact.job,
             lab.BuildLab: lab.lab,
             lab.BuildMininet: lab.mininet,
         }
