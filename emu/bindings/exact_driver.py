@@ -202,6 +202,8 @@ class ExactDriver:
             lib.EXACT_POOL_EXHAUSTED: f"there was no memory for {frame}; make the fabric smaller",
             lib.EXACT_NO_MARKER: f"the kernel did not run the eBPF marker at {port}: {error}; set "
             "switches.ecn.marker to shim",
+            lib.EXACT_OTHER_LEFT: f"the process of the {others[self._fabric.members]} has ended "
+            "the run",
             lib.EXACT_OTHER_SILENT: f"the process of the {others[self._fabric.members]} has made "
             f"no progress for {self._patience.other_seconds:g} s",
         }

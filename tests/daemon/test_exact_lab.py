@@ -234,3 +234,26 @@ def test_a_paused_lab_that_is_killed_leaves_nothing(me: User, victim: str) -> No
         os.kill(pid, signal.SIGKILL)
         assert_gone(lab)
         assert me.run_emu("status").code == 0
+
+
+SENDS_ROCE = """
+import socket
+line = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+line.sendto(bytes(200), ("10.0.0.2", 4791))
+"""
+
+
+def test_time_that_failed_ends_the_traffic(me: User) -> None:
+    """The NICs do not wait for switches that met a wrong frame; the lab says what it was."""
+    with lab_up(me, QUIET, *EXACT):
+        emu(me, "pause")
+        emu(me, "traffic", "start")
+        emu(me, "step", "5us")
+        emu(me, "exec", "h1", "--", sys.executable, "-c", SENDS_ROCE)
+        eventually(lambda: status_of(me)[0]["traffic"]["state"] == "failed")
+        (lab,) = status_of(me)
+        assert lab["traffic"]["error"].startswith("this machine changed a frame")
+        assert lab["time"]["state"] == "failed"
+        again = me.run_emu("traffic", "start")
+        assert again.code == 4
+        assert "end it with `emu down still`" in again.err

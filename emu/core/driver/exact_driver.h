@@ -88,6 +88,7 @@ enum exact_failure_kind {
     EXACT_LOST_IN_DATAPATH, /* the external datapath did not give a packet back */
     EXACT_POOL_EXHAUSTED,   /* there was no memory for a frame that came in */
     EXACT_NO_MARKER,        /* the kernel did not run the marker */
+    EXACT_OTHER_LEFT,       /* the other process has ended the run */
     EXACT_OTHER_SILENT,     /* the other process has made no progress for a long time */
 };
 

@@ -137,6 +137,8 @@ static bool wait_for_other(struct exact_driver *driver)
         exact_drain(driver);
         if (now_ns - since_ns > driver->patience.other_ns && !driver->stands)
             exact_fail(driver, (struct exact_failure){.kind = EXACT_OTHER_SILENT});
+        if (exchange_is_left(&driver->exchange))
+            exact_fail(driver, (struct exact_failure){.kind = EXACT_OTHER_LEFT});
         if (driver->has_failed || is_woken(driver))
             return false;
     }

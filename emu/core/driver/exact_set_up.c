@@ -148,6 +148,7 @@ bool exact_join(struct exact_driver *driver, int memory_fd, int64_t limit_ps)
 
 void exact_leave(struct exact_driver *driver)
 {
+    exchange_leave(&driver->exchange);
     exchange_close(&driver->exchange);
     use_rings(driver);
     driver->idle_after = fabric_now(driver->fabric) + EXACT_SETTLES;

@@ -134,6 +134,18 @@ struct window exchange_other(const struct exchange *exchange)
     return shifted_window(&other->window[exchange->own->turn % 2], -exchange->epoch);
 }
 
+void exchange_leave(struct exchange *exchange)
+{
+    set_flag(&exchange->own->left, true);
+    futex_wake(&exchange->own->turn);
+}
+
+/* In this order: the other publishes its last window before it leaves. */
+bool exchange_is_left(struct exchange *exchange)
+{
+    return flag(&exchange->other->left) && !exchange_wait(exchange, 0);
+}
+
 /* ---- room for frames --------------------------------------------------------------- */
 
 void exchange_received(struct exchange *exchange)

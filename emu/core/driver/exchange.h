@@ -69,6 +69,7 @@ struct exchange_side {
     bool wants_room;                   /* it cannot send before the other receives frames */
     ON_A_LINE struct window window[2]; /* by turn */
     picoseconds lookahead;             /* of the frames that it sends */
+    bool left;                         /* it publishes no more windows */
 };
 
 struct exchange_memory {
@@ -100,6 +101,10 @@ void exchange_publish(struct exchange *exchange, const struct window *window);
 /* Waits until the other process has published as many windows as this one. False after `wait_ns`,
  * or when it wants this process to receive frames. */
 bool exchange_wait(struct exchange *exchange, int64_t wait_ns);
+/* Tells the other process that there will be no more windows. */
+void exchange_leave(struct exchange *exchange);
+/* Whether the other process has left before the window that this one waits for. */
+bool exchange_is_left(struct exchange *exchange);
 /* The state of this process, and of the other, at the end of the latest window of this process. */
 struct window exchange_own(const struct exchange *exchange);
 struct window exchange_other(const struct exchange *exchange);
