@@ -9,8 +9,7 @@
 #include "observe/counters.h"
 
 enum {
-    END_BACKLOG_FRAMES = 1000, /* like a network interface's txqueuelen */
-    PORTS_OF_A_BIG_FABRIC = 200,
+    END_BACKLOG_FRAMES = 1000,     /* like a network interface's txqueuelen */
     PORTS_BEYOND_THE_CACHE = 1500, /* fewer are in the cache, and fetching ahead only takes time */
 };
 
@@ -237,7 +236,6 @@ struct fabric *fabric_new(const struct fabric_config *config)
     fabric->rng.state = config->seed;
     fabric->port_count = config->ports;
     fabric->deadlocks.next_look = NEVER;
-    fabric->arena.huge_pages = config->ports >= PORTS_OF_A_BIG_FABRIC;
     if (take_port_tables(fabric) && add_parts(fabric, config))
         return fabric;
     fabric_free(fabric);

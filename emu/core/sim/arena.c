@@ -39,8 +39,7 @@ static bool add_chunk(struct arena *arena, size_t needed)
     if (mapped == MAP_FAILED)
         return false;
     struct arena_chunk *chunk = (void *)whole((uintptr_t)mapped, HUGE_PAGE);
-    if (arena->huge_pages)
-        madvise(chunk, size, MADV_HUGEPAGE); /* a kernel without them is only slower */
+    madvise(chunk, size, MADV_HUGEPAGE); /* a kernel without them is only slower */
     *chunk = (struct arena_chunk){arena->chunks, mapped, mapped_size};
     arena->chunks = chunk;
     arena->fresh = (uint8_t *)chunk + CACHE_LINE;
