@@ -1,18 +1,20 @@
 /* Timers wait on wheels.
  *
- *     soon      the timers of this tick    | x x x x |
+ *     present   the timers of this tick    x x x x
  *     wheel 0   a slot a tick              | . . x . . x x . . |
  *     wheel 1   a slot a turn of wheel 0   | . x . . . . . . . |
  *     wheel 2   a slot a turn of wheel 1   ...
  *
- * Setting a timer puts it into the slot of its tick, or, when that lies beyond the
- * present turn, into the slot of its turn; when the turn comes its timers are
- * spread over the wheels below. So the cost of a timer does not grow with the number
- * of timers (Varghese and Lauck, SOSP'87).
+ * Setting a timer puts it into the slot of its tick if that is less than a turn of wheel 0
+ * away, be it in the present turn or in the next. Otherwise it goes into the slot of its
+ * turn; when the turn comes its timers are spread over the wheels below. So the cost of a
+ * timer does not grow with the number of timers (Varghese and Lauck, SOSP'87), and the
+ * usual timer is put into a slot once.
  *
- * A slot is in no order. When its tick comes, its timers are sorted, and the first of
- * them go to `soon`: a large fabric has hundreds of timers in a tick, and a list in
- * order would be searched for the place of each of them.
+ * A slot is in no order. When its tick comes, its timers are sorted and become `present`: a
+ * large fabric has hundreds of timers in a tick, and a list in order would be searched for
+ * the place of each of them. Only the few that are set for the present tick itself are put
+ * into their place.
  *
  * A timer that is cancelled, or set to later, stays where it is queued, and what
  * has become of it is looked at when its place comes up. That makes both free, and
@@ -44,11 +46,15 @@ static void slot_push(struct timer **first, struct timer *timer)
     *first = timer;
 }
 
-static void slot_remove(struct timer **first, const struct timer *timer)
+/* False when the timer is not there. */
+static bool slot_remove(struct timer **first, const struct timer *timer)
 {
-    while (*first != timer)
+    while (*first && *first != timer)
         first = &(*first)->next;
+    if (!*first)
+        return false;
     *first = timer->next;
+    return true;
 }
 
 /* ---- the wheels ---------------------------------------------------------------- */
@@ -97,24 +103,32 @@ static uint32_t next_slot(const struct wheel *wheel, uint32_t slot)
     return word * WORD + (uint32_t)__builtin_ctzll(wheel->used[word]);
 }
 
-static void put_into_slot(struct clock *clock, struct timer *timer)
+static void put_on_wheel(struct wheel *wheel, uint32_t slot, struct timer *timer)
 {
-    uint64_t tick = tick_of(timer->queued_at);
-    int number = wheel_of(clock, tick);
-    uint32_t slot = slot_of(tick, number);
-    slot_push(&clock->wheels[number].first[slot], timer);
-    slot_filled(&clock->wheels[number], slot);
+    slot_push(&wheel->first[slot], timer);
+    slot_filled(wheel, slot);
 }
 
+static bool take_off_wheel(struct wheel *wheel, uint32_t slot, const struct timer *timer)
+{
+    if (!slot_remove(&wheel->first[slot], timer))
+        return false;
+    if (!wheel->first[slot])
+        slot_emptied(wheel, slot);
+    return true;
+}
+
+/* A timer of the next turn of wheel 0 is on that wheel, or still where it was put when its turn was
+ * far away. */
 static void remove_from_slot(struct clock *clock, const struct timer *timer)
 {
     uint64_t tick = tick_of(timer->queued_at);
+    if (take_off_wheel(&clock->wheels[0], slot_of(tick, 0), timer))
+        return;
     int number = wheel_of(clock, tick);
-    struct wheel *wheel = &clock->wheels[number];
-    uint32_t slot = slot_of(tick, number);
-    slot_remove(&wheel->first[slot], timer);
-    if (!wheel->first[slot])
-        slot_emptied(wheel, slot);
+    bool was_there = take_off_wheel(&clock->wheels[number], slot_of(tick, number), timer);
+    assert(was_there);
+    (void)was_there;
 }
 
 /* Empties a used slot. Returns its first timer. */
@@ -126,85 +140,57 @@ static struct timer *empty_slot(struct wheel *wheel, uint32_t slot)
     return first;
 }
 
-/* ---- the next timers of the present tick ----------------------------------------- */
+/* ---- the timers of the present tick ----------------------------------------------- */
 
-/* Timers of one tick are in the order of their keys. */
-static uint64_t key_of(const struct timer *timer)
+/* Whether a queued timer is to fire when its place comes up. */
+static bool is_due_as_queued(const struct timer *timer)
 {
-    uint64_t within_tick = (uint64_t)timer->queued_at & ((UINT64_C(1) << TICK_BITS) - 1);
-    return within_tick << ORDER_BITS | timer->queued_order;
+    return timer->at == timer->queued_at;
 }
 
-/* Whether the present tick has timers in its slot, too. They are after all of `soon`. */
-static bool has_later(const struct clock *clock)
+/* Puts a timer into its place among those of the present tick, of which there are some. */
+SELDOM static void insert_present(struct clock *clock, struct timer *timer)
 {
-    return clock->wheels[0].first[slot_of(clock->tick, 0)];
+    struct timer **place = &clock->present;
+    while (*place && !(is_due_as_queued(*place) && timer_key(*place) > timer_key(timer)))
+        place = &(*place)->next;
+    slot_push(place, timer);
 }
 
-static void make_room(struct upcoming *soon)
+/* The timer is due in the present tick, or not within a turn of wheel 0. */
+SELDOM static void enter_present_or_far(struct clock *clock, struct timer *timer, uint64_t tick)
 {
-    if (soon->end < SOON_ROOM || !soon->first)
-        return;
-    soon->end -= soon->first;
-    memmove(soon->timers, soon->timers + soon->first, soon->end * sizeof *soon->timers);
-    soon->first = 0;
-}
-
-/* Puts a timer of the present tick into its place. When all places are taken, the last timer goes
- * to the slot of the tick. */
-static void insert_soon(struct clock *clock, struct timer *timer)
-{
-    struct upcoming *soon = &clock->soon;
-    uint64_t key = key_of(timer);
-    make_room(soon);
-    bool is_last = soon->first == soon->end || soon->timers[soon->end - 1].key < key;
-    if (is_last && (soon->end == SOON_ROOM || has_later(clock))) {
-        put_into_slot(clock, timer);
-        return;
-    }
-    if (soon->end == SOON_ROOM)
-        put_into_slot(clock, soon->timers[--soon->end].timer);
-    uint32_t place = soon->end++;
-    for (; place > soon->first && soon->timers[place - 1].key > key; place--)
-        soon->timers[place] = soon->timers[place - 1];
-    soon->timers[place] = (struct upcoming_timer){key, timer};
-}
-
-static void remove_soon(struct upcoming *soon, uint32_t place)
-{
-    soon->end--;
-    memmove(soon->timers + place, soon->timers + place + 1,
-            (soon->end - place) * sizeof *soon->timers);
-}
-
-static void enter(struct clock *clock, struct timer *timer)
-{
-    timer->queued_at = timer->at;
-    timer->queued_order = timer->order;
-    if (tick_of(timer->at) == clock->tick)
-        insert_soon(clock, timer);
+    int number = wheel_of(clock, tick);
+    if (tick == clock->tick && clock->present)
+        insert_present(clock, timer);
     else
-        put_into_slot(clock, timer);
+        put_on_wheel(&clock->wheels[number], slot_of(tick, number), timer);
+}
+
+static inline void enter(struct clock *clock, struct timer *timer)
+{
+    uint64_t tick = tick_of(timer->at);
+    timer->queued_at = timer->at;
+    if (tick - clock->tick - 1 < SLOTS - 1)
+        put_on_wheel(&clock->wheels[0], slot_of(tick, 0), timer);
+    else
+        enter_present_or_far(clock, timer, tick);
+}
+
+/* A timer has left its queue, but was set to later, or cancelled, since it was put there. */
+static void enter_again(struct clock *clock, struct timer *timer)
+{
+    timer->queued_at = NEVER;
+    if (timer->at != NEVER)
+        enter(clock, timer);
 }
 
 /* Takes a timer out of the middle of its queue. */
 SELDOM static void leave(struct clock *clock, struct timer *timer)
 {
-    struct upcoming *soon = &clock->soon;
-    uint32_t place = soon->first;
-    while (place < soon->end && soon->timers[place].timer != timer)
-        place++;
-    if (place < soon->end)
-        remove_soon(soon, place);
-    else
+    if (!slot_remove(&clock->present, timer))
         remove_from_slot(clock, timer);
     timer->queued_at = NEVER;
-}
-
-/* Whether a queued timer is to fire when its place comes up. */
-static bool is_due_as_queued(const struct timer *timer)
-{
-    return timer->at == timer->queued_at && timer->order == timer->queued_order;
 }
 
 /* ---- time goes on ----------------------------------------------------------------- */
@@ -214,52 +200,67 @@ static void spread(struct clock *clock, struct wheel *wheel, uint32_t slot)
 {
     for (struct timer *timer = empty_slot(wheel, slot), *next; timer; timer = next) {
         next = timer->next;
-        timer->queued_at = NEVER;
-        if (timer->at != NEVER)
-            enter(clock, timer);
+        enter_again(clock, timer);
     }
 }
 
-/* Goes to the next turn of a wheel that has any timers, unless that begins after the tick
- * `until`. False when there is none. */
-static bool next_turn(struct clock *clock, uint64_t until)
+/* The first tick of the next turn of wheel 0 that has any timers; false: there are none. */
+static bool find_turn(const struct clock *clock, uint64_t *first_tick)
 {
+    if (clock->wheels[0].used_words) { /* what is left there is of the very next turn */
+        *first_tick = ((clock->tick >> SLOT_BITS) + 1) << SLOT_BITS;
+        return true;
+    }
     for (int number = 1; number < WHEELS; number++) {
-        struct wheel *wheel = &clock->wheels[number];
-        uint32_t slot = next_slot(wheel, slot_of(clock->tick, number));
+        uint32_t slot = next_slot(&clock->wheels[number], slot_of(clock->tick, number));
         if (slot == SLOTS)
             continue;
         int shift = number * SLOT_BITS;
-        uint64_t tick = (clock->tick >> shift >> SLOT_BITS << SLOT_BITS | slot) << shift;
-        if (tick > until)
-            return false;
-        clock->tick = tick;
-        clock->ahead = NULL;
-        clock->ahead_slot = 0;
-        spread(clock, wheel, slot);
+        *first_tick = (clock->tick >> shift >> SLOT_BITS << SLOT_BITS | slot) << shift;
         return true;
     }
     return false;
 }
 
-/* Announces timers to `prefetch` when the next timer has left `soon`: each timer FORESIGHT times,
- * at every event of the last FORESIGHT events before its own. */
+/* Goes to the next turn of wheel 0, unless that begins after the tick `until`. False when there is
+ * none. */
+SELDOM static bool next_turn(struct clock *clock, uint64_t until)
+{
+    uint64_t tick;
+    if (!find_turn(clock, &tick) || tick > until)
+        return false;
+    clock->tick = tick;
+    clock->ahead = NULL;
+    clock->ahead_slot = 0;
+    for (int number = WHEELS - 1; number > 0; number--) {
+        bool turns = !(tick & ((UINT64_C(1) << number * SLOT_BITS) - 1));
+        uint32_t slot = slot_of(tick, number);
+        if (turns && clock->wheels[number].first[slot])
+            spread(clock, &clock->wheels[number], slot);
+    }
+    return true;
+}
+
+/* Announces timers to `prefetch` when the next timer has left the present ones: each timer
+ * FORESIGHT times, at every event of the last FORESIGHT events before its own. */
 static void foresee_next(const struct clock *clock)
 {
-    const struct upcoming *soon = &clock->soon;
-    uint32_t left = soon->end - soon->first;
-    for (uint32_t away = left < FORESIGHT ? left : FORESIGHT; away > 0; away--)
-        clock->prefetch(soon->timers[soon->first + away - 1].timer, away);
+    const struct timer *next[FORESIGHT], *timer = clock->present;
+    unsigned away = 0;
+    for (; timer && away < FORESIGHT; timer = timer->next)
+        next[away++] = timer;
+    for (; away > 0; away--)
+        clock->prefetch(next[away - 1], away);
 }
 
 /* The same for the first timers of a tick, which have missed some announcements. */
 static void foresee_first(const struct clock *clock)
 {
-    const struct upcoming *soon = &clock->soon;
-    uint32_t left = soon->end - soon->first;
-    for (uint32_t away = FORESIGHT; away > 0; away--)
-        for (uint32_t place = 0; place < left && place + 1 < away; place++)
-            clock->prefetch(soon->timers[soon->first + place].timer, away);
+    for (unsigned away = FORESIGHT; away > 0; away--) {
+        const struct timer *timer = clock->present;
+        for (unsigned place = 1; timer && place < away; place++, timer = timer->next)
+            clock->prefetch(timer, away);
+    }
 }
 
 /* Fetches the timers of the next ticks, one at each event, because next_tick will read them one
@@ -276,103 +277,30 @@ static void look_ahead(struct clock *clock)
     __builtin_prefetch(clock->ahead);
 }
 
-/* ---- sorting --------------------------------------------------------------------- */
-
-static bool is_before(const struct timer *one, const struct timer *other)
+/* Removes the timers from a list that are cancelled, or set to a later tick, and puts the latter
+ * where they belong. Returns the first that is left. */
+static struct timer *keep_present(struct clock *clock, struct timer *list)
 {
-    return key_of(one) < key_of(other);
-}
-
-/* Takes timers off a list while they rise or fall; returns them in order. */
-static struct timer *take_run(struct timer **list)
-{
-    struct timer *first = *list, *last = first;
-    *list = first->next;
-    for (struct timer *timer = *list, *rest; timer; timer = rest) {
-        rest = timer->next;
-        if (is_before(last, timer)) {
-            last->next = timer;
-            last = timer;
-        } else if (is_before(timer, first)) {
-            timer->next = first;
-            first = timer;
+    struct timer *kept, **end = &kept;
+    for (struct timer *timer = list, *next; timer; timer = next) {
+        next = timer->next;
+        if (tick_of(timer->at) == clock->tick) {
+            timer->queued_at = timer->at;
+            *end = timer;
+            end = &timer->next;
         } else
-            break;
-        *list = rest;
+            enter_again(clock, timer);
     }
-    last->next = NULL;
-    return first;
+    *end = NULL;
+    return kept;
 }
 
-static struct timer *merge(struct timer *one, struct timer *other)
+/* The timers of the present tick leave their slot, sorted. */
+static void open_tick(struct clock *clock)
 {
-    struct timer *merged, **end = &merged;
-    while (one && other) {
-        struct timer **lesser = is_before(one, other) ? &one : &other;
-        *end = *lesser;
-        end = &(*lesser)->next;
-        *lesser = *end;
-    }
-    *end = one ? one : other;
-    return merged;
-}
-
-/* Merges `run` with the runs of the list. */
-SELDOM static struct timer *merge_runs(struct timer *run, struct timer *list)
-{
-    enum { PLACES = 32 };
-    struct timer *merged[PLACES] = {NULL}; /* the place n: of 2^n runs; NULL: none */
-    int places = 0;
-    for (;; run = take_run(&list)) {
-        int place = 0;
-        for (; merged[place]; place++) {
-            run = merge(merged[place], run);
-            merged[place] = NULL;
-        }
-        merged[place] = run;
-        places = place < places ? places : place + 1;
-        if (!list)
-            break;
-    }
-    for (int place = 0; place < places; place++)
-        list = merge(merged[place], list);
-    return list;
-}
-
-/* There are few runs: ports do the same things one after the other. */
-static struct timer *sort(struct timer *list)
-{
-    struct timer *run = take_run(&list);
-    return list ? merge_runs(run, list) : run;
-}
-
-/* Fills `soon` from a sorted list. Returns what has found no place. */
-static struct timer *fill_soon(struct upcoming *soon, struct timer *list)
-{
-    soon->first = soon->end = 0;
-    for (; list && soon->end < SOON_ROOM; list = list->next)
-        soon->timers[soon->end++] = (struct upcoming_timer){key_of(list), list};
-    return list;
-}
-
-/* Goes to the next tick that has timers, or to more timers of the present tick, unless that is
- * after the tick `until`. False when there are none. */
-static bool next_tick(struct clock *clock, uint64_t until)
-{
-    struct wheel *wheel = &clock->wheels[0];
-    uint32_t slot = next_slot(wheel, slot_of(clock->tick, 0));
-    if (slot == SLOTS)
-        return next_turn(clock, until);
-    uint64_t tick = clock->tick >> SLOT_BITS << SLOT_BITS | slot;
-    if (tick > until)
-        return false;
-    clock->tick = tick;
-    struct timer *first = empty_slot(wheel, slot);
-    struct timer *later = fill_soon(&clock->soon, sort(first));
-    if (later) {
-        wheel->first[slot] = later;
-        slot_filled(wheel, slot);
-    }
+    uint32_t slot = slot_of(clock->tick, 0);
+    struct timer *first = keep_present(clock, empty_slot(&clock->wheels[0], slot));
+    clock->present = first && first->next ? timers_sort(first) : first;
     if (clock->prefetch) {
         foresee_first(clock);
         if (clock->ahead_slot <= slot) {
@@ -380,33 +308,45 @@ static bool next_tick(struct clock *clock, uint64_t until)
             clock->ahead = NULL;
         }
     }
+}
+
+/* Goes to the next tick of this turn that has timers, which may be the present one again, unless it
+ * is after the tick `until`. False when there is none. */
+static inline bool next_tick(struct clock *clock, uint64_t until)
+{
+    uint32_t slot = next_slot(&clock->wheels[0], slot_of(clock->tick, 0));
+    uint64_t tick = clock->tick >> SLOT_BITS << SLOT_BITS | slot;
+    if (slot == SLOTS || tick > until)
+        return false;
+    clock->tick = tick;
     return true;
 }
 
-/* Removes and returns the next timer that is due by `until`; NULL: none. */
-static struct timer *take_next(struct clock *clock, picoseconds until)
+/* Removes the first of the present timers. */
+static inline struct timer *take_present(struct clock *clock)
 {
-    struct upcoming *soon = &clock->soon;
+    struct timer *timer = clock->present;
+    clock->present = timer->next;
+    if (clock->prefetch) {
+        foresee_next(clock);
+        look_ahead(clock);
+    }
+    return timer;
+}
+
+/* Removes and returns the next timer that is due by `until`; NULL: none. */
+static inline struct timer *take_next(struct clock *clock, picoseconds until)
+{
     for (;;) {
-        if (soon->first == soon->end) {
-            if (!next_tick(clock, tick_of(until)))
-                return NULL;
-            continue;
-        }
-        struct timer *timer = soon->timers[soon->first].timer;
-        if (timer->queued_at > until)
+        const struct timer *next = clock->present;
+        if (next && !is_due_as_queued(next))
+            enter_again(clock, take_present(clock));
+        else if (next)
+            return next->at <= until ? take_present(clock) : NULL;
+        else if (next_tick(clock, tick_of(until)))
+            open_tick(clock);
+        else if (!next_turn(clock, tick_of(until)))
             return NULL;
-        soon->first++;
-        if (clock->prefetch) {
-            foresee_next(clock);
-            look_ahead(clock);
-        }
-        bool is_due = is_due_as_queued(timer);
-        timer->queued_at = NEVER;
-        if (is_due)
-            return timer;
-        if (timer->at != NEVER)
-            enter(clock, timer);
     }
 }
 
@@ -415,7 +355,7 @@ uint64_t clock_run_until(struct clock *clock, picoseconds until)
     uint64_t fired = 0;
     for (struct timer *timer; (timer = take_next(clock, until)); fired++) {
         clock->now = timer->at;
-        timer->at = NEVER;
+        timer->at = timer->queued_at = NEVER;
         timer->fire(timer, clock->now);
     }
     if (until > clock->now)
@@ -423,19 +363,14 @@ uint64_t clock_run_until(struct clock *clock, picoseconds until)
     return fired;
 }
 
-/* When the first timer of `soon` is due. Those before it that are cancelled, or set to later, go
- * where they belong. NEVER: there is none. */
-static picoseconds earliest_soon(struct clock *clock)
+/* When the first of the present timers is due. Those before it that are cancelled, or set to later,
+ * go where they belong. NEVER: there is none. */
+static picoseconds earliest_present(struct clock *clock)
 {
-    struct upcoming *soon = &clock->soon;
-    while (soon->first < soon->end) {
-        struct timer *timer = soon->timers[soon->first].timer;
-        if (is_due_as_queued(timer))
-            return timer->at;
-        soon->first++;
-        timer->queued_at = NEVER;
-        if (timer->at != NEVER)
-            enter(clock, timer);
+    for (const struct timer *next; (next = clock->present);) {
+        if (is_due_as_queued(next))
+            return next->at;
+        enter_again(clock, take_present(clock));
     }
     return NEVER;
 }
@@ -450,24 +385,42 @@ static picoseconds earliest_of(const struct timer *first)
     return earliest;
 }
 
-/* Where all of a slot's timers are set to later or cancelled, they go where they belong. */
-picoseconds clock_next_deadline(struct clock *clock)
+/* Whether a timer that is due at `at` may stay in this slot. */
+static bool fits_slot(const struct clock *clock, int number, uint32_t slot, picoseconds at)
 {
-    picoseconds soonest = earliest_soon(clock);
-    if (soonest != NEVER)
-        return soonest;
-    for (int number = 0; number < WHEELS; number++) {
-        struct wheel *wheel = &clock->wheels[number];
-        uint32_t slot;
-        while ((slot = next_slot(wheel, slot_of(clock->tick, number))) != SLOTS) {
-            picoseconds earliest = earliest_of(wheel->first[slot]);
-            uint64_t tick = tick_of(earliest);
-            if (wheel_of(clock, tick) == number && slot_of(tick, number) == slot)
-                return earliest;
-            spread(clock, wheel, slot);
-        }
+    uint64_t tick = tick_of(at);
+    bool on_wheel = number ? wheel_of(clock, tick) == number : tick - clock->tick < SLOTS;
+    return on_wheel && slot_of(tick, number) == slot;
+}
+
+/* When the first timer of a wheel, from a slot on, is due; NEVER: there is none. Where all of a
+ * slot's timers are set to later or cancelled, they go where they belong. */
+static picoseconds earliest_from(struct clock *clock, int number, uint32_t first_slot)
+{
+    struct wheel *wheel = &clock->wheels[number];
+    uint32_t slot;
+    while ((slot = next_slot(wheel, first_slot)) != SLOTS) {
+        picoseconds earliest = earliest_of(wheel->first[slot]);
+        if (fits_slot(clock, number, slot, earliest))
+            return earliest;
+        spread(clock, wheel, slot);
     }
     return NEVER;
+}
+
+/* Timers of the next turn of wheel 0 are on that wheel, in the slots before the present one, and on
+ * the next. */
+picoseconds clock_next_deadline(struct clock *clock)
+{
+    picoseconds soonest = earliest_present(clock);
+    if (soonest == NEVER)
+        soonest = earliest_from(clock, 0, slot_of(clock->tick, 0));
+    if (soonest != NEVER)
+        return soonest;
+    picoseconds next_turn = earliest_from(clock, 0, 0), later = NEVER;
+    for (int number = 1; number < WHEELS && later == NEVER; number++)
+        later = earliest_from(clock, number, slot_of(clock->tick, number));
+    return next_turn < later ? next_turn : later;
 }
 
 /* ---- timers -------------------------------------------------------------------- */
@@ -479,13 +432,13 @@ picoseconds clock_next_deadline(struct clock *clock)
 #define ARRIVAL (UINT64_C(1) << (ORDER_BITS - CLASS_BITS))
 #define OWN (UINT64_C(2) << (ORDER_BITS - CLASS_BITS))
 
-static void set(struct clock *clock, struct timer *timer, picoseconds at, uint64_t order)
+static inline void set(struct clock *clock, struct timer *timer, picoseconds at, uint64_t order)
 {
     assert(at >= clock->now && at != NEVER);
     timer->at = at;
     timer->order = order;
     if (timer->queued_at != NEVER) {
-        if (at > timer->queued_at || (at == timer->queued_at && order >= timer->queued_order))
+        if (at > timer->queued_at)
             return;
         leave(clock, timer);
     }

@@ -23,18 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef int64_t picoseconds;
-
-#define PS_PER_NS INT64_C(1000)
-#define PS_PER_US INT64_C(1000000)
-#define PS_PER_MS INT64_C(1000000000)
-#define PS_PER_S INT64_C(1000000000000)
-#define NEVER INT64_MAX
-
-#define container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
-
-/* Not inlined: the callers' common path should not pay for its registers and stack. */
-#define SELDOM __attribute__((noinline))
+#include "sim/timer.h"
 
 /* How long `bytes` occupy a link of `rate_bps`. */
 static inline picoseconds serialisation(uint64_t bytes, uint64_t rate_bps)
@@ -45,27 +34,12 @@ static inline picoseconds serialisation(uint64_t bytes, uint64_t rate_bps)
     return (picoseconds)((unsigned __int128)bytes * bits_ps / rate_bps);
 }
 
-struct timer {
-    picoseconds at; /* NEVER when it is not set */
-    uint64_t order; /* among timers due at the same instant */
-    void (*fire)(struct timer *timer, picoseconds now);
-    /* Where it is queued, which may be for an earlier time than it is set to. */
-    picoseconds queued_at; /* NEVER: it is in no queue */
-    uint64_t queued_order;
-    struct timer *next; /* in its slot of the wheel */
-};
-
 enum {
-    TICK_BITS = 10, /* a tick is 1024 ps */
     SLOT_BITS = 11,
     SLOTS = 1 << SLOT_BITS,
-    WHEELS = 5,      /* TICK_BITS + WHEELS * SLOT_BITS are enough for any time */
-    ORDER_BITS = 54, /* of `order`; with those of the time within a tick 64 */
-    SOON_ROOM = 256, /* timers of a tick that are looked at ahead */
-    FORESIGHT = 3,   /* how often a timer is announced before it fires */
+    WHEELS = 5,    /* TICK_BITS + WHEELS * SLOT_BITS are enough for any time */
+    FORESIGHT = 3, /* how often a timer is announced before it fires */
 };
-
-static_assert(TICK_BITS + ORDER_BITS == 64, "a timer's place within its tick is one number");
 
 /* A wheel's timers by slot, and a bit for each slot that has any. */
 struct wheel {
@@ -74,26 +48,14 @@ struct wheel {
     uint64_t used_words; /* bit per word of `used` that is not 0 */
 };
 
-struct upcoming_timer {
-    uint64_t key; /* its place among the timers of the tick */
-    struct timer *timer;
-};
-
-/* The next timers of the present tick, in order: what comes next is known without a look at the
- * timers, which lie all over the memory of the fabric. */
-struct upcoming {
-    uint32_t first, end;
-    struct upcoming_timer timers[SOON_ROOM];
-};
-
 struct clock {
     /* Told, before a timer fires, of those that come next in its tick; may only look. NULL: nobody
      * wants to know. */
     void (*prefetch)(const struct timer *timer, unsigned events_away);
     picoseconds now;
     uint64_t order;
-    uint64_t tick; /* no timer is queued for an earlier one */
-    struct upcoming soon;
+    uint64_t tick;         /* no timer is queued for an earlier one */
+    struct timer *present; /* those of this tick, in order; NULL: they are in its slot, if any */
     const struct timer *ahead; /* see look_ahead */
     uint32_t ahead_slot;
     struct wheel wheels[WHEELS];
