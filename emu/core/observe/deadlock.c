@@ -120,6 +120,35 @@ static void count_all_waiting(struct deadlock_watch *watch)
                 count_waiting(watch, member_of(watch, index, left), true);
 }
 
+/* Whether a member is at a port of this switch. Its ports have consecutive indices. */
+static bool has_member(const struct deadlock_watch *watch, const struct fabric_switch *sw)
+{
+    const uint16_t *of_switch = &watch->in_set[sw->ports[0].port.index];
+    for (uint32_t i = 0; i < sw->config.ports; i++)
+        if (of_switch[i])
+            return true;
+    return false;
+}
+
+/* Strikes out members whose far end is no switch with members: they can still send. That needs no
+ * look at the packets, and mostly nobody is left. Returns whether there are members. */
+static bool strike_ends(struct deadlock_watch *watch)
+{
+    bool any = false, struck = false;
+    for (uint32_t index = 0; index < watch->port_count; index++) {
+        if (!watch->in_set[index])
+            continue;
+        const struct switch_port *far = far_end(port_of_switch(watch->ports[index]));
+        assert(far); /* members are ports to other switches */
+        if (!has_member(watch, far->port.owner)) {
+            watch->in_set[index] = 0;
+            struck = true;
+        }
+        any |= watch->in_set[index] != 0;
+    }
+    return any && struck ? strike_ends(watch) : any;
+}
+
 /* Strikes out members that can still send; returns one of the others, or none. */
 static struct stuck settle_set(struct deadlock_watch *watch)
 {
@@ -227,7 +256,7 @@ static bool begin_set(struct deadlock_watch *watch, uint16_t classes)
 /* Searches these classes together: a packet may change its lane from hop to hop. */
 static void look_at(struct deadlock_watch *watch, uint16_t classes, picoseconds now)
 {
-    if (begin_set(watch, classes))
+    if (begin_set(watch, classes) && strike_ends(watch))
         report(watch, settle_set(watch), now);
 }
 
