@@ -44,10 +44,12 @@ static void run_window(struct setup *setup, picoseconds until)
         part_run(&setup->parts[i], setup->list, until);
 }
 
+static const struct mail_kind noted = {.open = note};
+
 static void post(struct setup *setup, uint32_t from, uint32_t to, const int *number, picoseconds at)
 {
     part_post(&setup->parts[from], &setup->parts[to],
-              (struct mail){.open = note, .what = (void *)number, .at = at});
+              (struct mail){.kind = &noted, .what = (void *)number, .at = at});
 }
 
 TEST(mail_is_opened_in_the_next_window_sender_by_sender)
