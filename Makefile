@@ -10,7 +10,7 @@ SCRIPTS := vagrant/provision.sh vagrant/welcome.sh tests/vm/inside.sh tests/vm/b
 PROPERTIES := tests/runtime/test_properties.py tests/runtime/test_conservation.py \
 	tests/core/link/test_credit_properties.py tests/core/nic/test_stress.py
 CORE_TESTS := tests/core tests/flow_model tests/runtime tests/traffic
-# Labs run on the real clock: one at a time, with the machine for themselves.
+# Labs in real time (marked `timing`) run one at a time, with the machine for themselves.
 LAB_TESTS := tests/lab tests/daemon
 
 .PHONY: help setup demo test test-pythons properties vm-test bare-test coverage bench results reference docs hooks lint sanitize format clean
@@ -38,7 +38,8 @@ demo: setup
 
 test: setup
 	$(PYTHON) -m pytest --numprocesses auto --dist worksteal $(addprefix --ignore ,$(LAB_TESTS))
-	$(PYTHON) -m pytest $(LAB_TESTS)
+	$(PYTHON) -m pytest --numprocesses auto --dist worksteal -m "not timing" $(LAB_TESTS)
+	$(PYTHON) -m pytest -m timing $(LAB_TESTS)
 
 properties: setup
 	$(PYTHON) -m pytest --numprocesses auto --hypothesis-profile long --timeout 0 $(PROPERTIES)

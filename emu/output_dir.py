@@ -6,7 +6,8 @@ of a file or of a folder, and lead to any file of the user's. So:
 - A path is walked folder by folder. A symbolic link is followed when it is the user's own or
   root's; another user's is an error (`owners.py`).
 - A file is written anew beside its place and then takes it: what was there is never written
-  into, and a reader sees the whole of the old file or the whole of the new one.
+  into, and a reader sees the whole of the old file or the whole of the new one. Where the file
+  system can do that (O_TMPFILE), it has no name until it is whole: a killed process leaves nothing.
 - A FIFO or a character device is written to as it is. So is an open file of a process, as
   `/dev/stdout`: what is written goes where this process would write next, after what is there.
 """
@@ -34,6 +35,7 @@ _MOST_LINKS = 40
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OUR_FILES = Path("/proc/self/fd")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NAMELESS = os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC
 
 
 @contextmanager
@@ -115,18 +117,26 @@ def _stream(output: _Output, *, at_once: bool) -> Iterator[BinaryIO]:
             yield stream
         return
     beside = f".{output.name[:200]}.{secrets.token_hex(4)}"
-    file = os.open(beside, _NEW, 0o666, dir_fd=output.folder)
+    file = _new(beside, output)
     try:
         with os.fdopen(file, "wb") as stream:
             if at_once:
-                _put(beside, output)
+                _put(file, beside, output)
             yield stream
-        if not at_once:
-            _put(beside, output)
+            if not at_once:
+                stream.flush()
+                _put(file, beside, output)
     except BaseException:
         with suppress(OSError):
             os.unlink(beside, dir_fd=output.folder)  # its name is ours alone
         raise
+
+
+def _new(name: str, output: _Output) -> int:
+    """A new file in the output's folder, without a name if possible."""
+    with suppress(OSError):  # a file system without such files, as overlayfs before Linux 6.1
+        return os.open(".", _NAMELESS, 0o666, dir_fd=output.folder)
+    return os.open(name, _NEW, 0o666, dir_fd=output.folder)
 
 
 def _open_as_it_is(output: _Output) -> BinaryIO:
@@ -137,7 +147,9 @@ def _open_as_it_is(output: _Output) -> BinaryIO:
     return BufferedWriter(PatientFile(os.dup(int(output.name))))
 
 
-def _put(beside: str, output: _Output) -> None:
+def _put(file: int, beside: str, output: _Output) -> None:
+    if not os.fstat(file).st_nlink:
+        os.link(_OUR_FILES / str(file), beside, dst_dir_fd=output.folder)
     os.rename(beside, output.name, src_dir_fd=output.folder, dst_dir_fd=output.folder)
 
 

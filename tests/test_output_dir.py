@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -33,6 +34,18 @@ needs_python_for_all = pytest.mark.skipif(
 )
 
 
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from emu.output_dir import new_file
+
+with new_file(Path(sys.argv[1])) as stream:
+    stream.write(b"half")
+    stream.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
 def _foreign_link(path: Path, target: Path) -> None:
     path.symlink_to(target)
     os.lchown(path, NOBODY, NOBODY)
@@ -46,6 +59,19 @@ def test_a_file_is_replaced_and_not_overwritten(tmp_path: Path) -> None:
     write_text(path, "new\n")
     assert (path.read_text(), other.read_text()) == ("new\n", "kept")
     assert sorted(one.name for one in tmp_path.iterdir()) == ["other", "summary.json"]
+
+
+def test_a_killed_process_leaves_no_file(tmp_path: Path) -> None:
+    """Not a hidden one either, where files may be without a name until they are whole."""
+    try:
+        os.close(os.open(tmp_path, os.O_WRONLY | os.O_TMPFILE))
+    except OSError as error:
+        pytest.skip(f"needs O_TMPFILE in {tmp_path}: {error}")
+    path = tmp_path / "summary.json"
+    path.write_text("kept")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], cwd=ROOT)
+    assert done.returncode == -signal.SIGKILL
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("summary.json", "kept")]
 
 
 def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:

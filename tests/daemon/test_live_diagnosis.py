@@ -11,6 +11,8 @@ import pytest
 from tests.support.background_lab import at_home, lab_up, status_of, watch_events
 from tests.support.user import SECONDS, User, wait
 
+pytestmark = pytest.mark.timing
+
 SPEC = """
 name: sick
 plane: shim

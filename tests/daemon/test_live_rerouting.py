@@ -11,6 +11,8 @@ import pytest
 from tests.support.background_lab import at_home, faults_of, lab_up, status_of
 from tests.support.user import ROOT, SECONDS, User, wait
 
+pytestmark = pytest.mark.timing
+
 CLOS = """
 name: clos
 slowdown: 100

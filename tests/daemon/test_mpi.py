@@ -16,6 +16,7 @@ from tests.support.user import ROOT, User
 EXAMPLE = ROOT / "examples" / "mpi_all_reduce.py"
 
 pytestmark = [
+    pytest.mark.timing,
     pytest.mark.usefixtures("lab_machine"),
     pytest.mark.skipif(
         shutil.which("mpirun") is None or find_spec("mpi4py") is None,

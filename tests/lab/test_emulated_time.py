@@ -18,6 +18,8 @@ from tests.support.lab_fabrics import ROCE
 from tests.support.needs import need
 from tests.support.user import User, wait
 
+pytestmark = pytest.mark.timing
+
 ELF = b"\x7fELF\x02" + bytes(27) + (64).to_bytes(8, "little") + bytes(14)
 """First bytes of a 64-bit program, whose program headers follow this header of 64 bytes."""
 

@@ -38,7 +38,7 @@ line, _ = listener.accept()
 print(hashlib.file_digest(line.makefile("rb"), "sha256").hexdigest())
 """
 
-pytestmark = pytest.mark.usefixtures("lab_machine")
+pytestmark = [pytest.mark.usefixtures("lab_machine"), pytest.mark.timing]
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ from tests.support.lateness import late_packets
 from tests.support.needs import need
 from tests.support.user import User
 
+pytestmark = pytest.mark.timing
+
 SPEC = """
 name: faulty
 topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 2}

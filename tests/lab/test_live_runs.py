@@ -86,6 +86,7 @@ def test_a_run_prints_one_json_document_of_its_schema(myself: User, tmp_path: Pa
 
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
+@pytest.mark.timing
 def test_a_run_that_is_too_fast_is_inconclusive(myself: User, tmp_path: Path, fabric: str) -> None:
     """No number of the run is shown as a result, and its checks are not judged."""
     text = _text("hasty", fabric=fabric, size=1_000_000, more="verify: [{completed: all}]\n")
@@ -97,6 +98,7 @@ def test_a_run_that_is_too_fast_is_inconclusive(myself: User, tmp_path: Path, fa
     assert re.search("not judged +every flow completed", ended.out)
 
 
+@pytest.mark.timing
 def test_a_run_records_lateness_and_cpu_time(myself: User, tmp_path: Path) -> None:
     """The verdict rests on the lateness of every frame and the CPU time of each process."""
     out = tmp_path / "out"
@@ -123,6 +125,7 @@ def test_a_run_records_lateness_and_cpu_time(myself: User, tmp_path: Path) -> No
     assert machine.cpu_time_ns[0] < 0 < machine.cpu_time_ns[-1]
 
 
+@pytest.mark.timing
 def test_losses_over_time_equal_those_of_the_verdict(myself: User, tmp_path: Path) -> None:
     """The run is too fast for any machine, so Open vSwitch loses packets or buffers are full."""
     out, text = tmp_path / "out", _text("hasty", size=10_000_000)
@@ -175,6 +178,7 @@ def test_a_comparison_prints_one_json_document(myself: User, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
+@pytest.mark.timing
 def test_drives_are_equally_fast_on_real_and_virtual_clock(
     myself: User, tmp_path: Path, fabric: str
 ) -> None:
@@ -196,6 +200,7 @@ def test_drives_are_equally_fast_on_real_and_virtual_clock(
 
 
 @pytest.mark.usefixtures("lab_machine")
+@pytest.mark.timing
 def test_ping_and_tcp_cross_the_racks_beside_rdma(tmp_path: Path) -> None:
     """The capture shows them between RDMA packets on the same cables."""
     run = run_driven(

@@ -30,7 +30,7 @@ SPEC = json.dumps(
 )
 TOPOLOGY = spec_from_json(SPEC).topology.build()
 
-pytestmark = pytest.mark.usefixtures("lab_machine")
+pytestmark = [pytest.mark.usefixtures("lab_machine"), pytest.mark.timing]
 
 
 @pytest.mark.parametrize("ring_frames", [MESSAGES, RING])

@@ -23,6 +23,8 @@ from tests.support.running_lab import RunningLab
 from tests.support.user import EMU, SECONDS, User, wait
 from topologies.text import ibnetdiscover
 
+pytestmark = pytest.mark.timing
+
 TREE = """
 name: managed
 fabric: ib

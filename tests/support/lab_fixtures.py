@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.needs import need
 from tests.support.reaper import reaping
+from tests.support.traces import TESTS_FOLDER
 from tests.support.user import User, make_user, may_be_anybody
 
 NEEDED = ("namespaces", "veth", "mininet", "Open vSwitch", "OpenSM", "ibsim")
@@ -33,7 +34,7 @@ def lab_machine() -> None:
 def open_folder(request: pytest.FixtureRequest) -> Iterator[Path]:
     """A folder that every user can enter. It is not pytest's own folder, which root's next session
     closes to others. It remains after a failed test, but no process whose home is in it."""
-    folder = Path(mkdtemp(prefix="emu-lab-tests-"))
+    folder = Path(mkdtemp(prefix=TESTS_FOLDER))
     folder.chmod(0o755)
     with reaping(folder):
         yield folder

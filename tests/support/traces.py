@@ -23,6 +23,8 @@ from tests.support.user import SECONDS, User
 
 _PROC = Path("/proc")
 _NAMESPACES = ("net", "pid", "mnt", "user")
+TESTS_FOLDER = "emu-lab-tests-"
+"""The names of the folders of tests that run at the same time begin with this."""
 _ANYBODYS_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/run/lock")
 
 
@@ -144,9 +146,9 @@ def _target(link: Path) -> str:
 
 
 def _files_of(group: int) -> Iterator[Path]:
-    """A group's files in the folders where every user may write."""
+    """A group's files in the folders where every user may write, without the folders of tests."""
     for folder in filter(Path.is_dir, map(Path, _ANYBODYS_FOLDERS)):
         for path in folder.iterdir():
             with suppress(OSError):
-                if path.lstat().st_gid == group:
+                if path.lstat().st_gid == group and not path.name.startswith(TESTS_FOLDER):
                     yield path

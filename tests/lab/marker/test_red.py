@@ -203,6 +203,7 @@ def test_recordings_know_every_marker_of_specs() -> None:
     assert set(get_args(MarkedBy)) == asked - {"auto"} | {"none"}
 
 
+@pytest.mark.timing
 def test_red_holds_the_queues_of_a_lab(red: None, myself: User, tmp_path: Path) -> None:
     """Two senders share a port: there are CE marks, no losses, and the
     shim's own queue stays short."""

@@ -27,7 +27,7 @@ FRAME_BYTES = {"roce": (4200 - 52, 4200 + 38), "ib": (2044 - 52, 2044 + 38)}
 """Bytes of TCP payload and on the wire per frame. TCP and IP headers with time stamps have 52.
 Ethernet adds 14, FCS, preamble and gap. InfiniBand adds IPoIB 4, DETH 8, BTH 12, LRH 8, CRCs 6."""
 
-pytestmark = pytest.mark.usefixtures("lab_machine")
+pytestmark = [pytest.mark.usefixtures("lab_machine"), pytest.mark.timing]
 
 
 def _run(user: User, *words: str) -> dict[str, Any]:
