@@ -16,6 +16,7 @@ name: streams
 slowdown: 4000
 topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 3}
 switches: {pfc: {priorities: [3]}}
+hosts: {nic: {timeout: 6}}  # 262 us: what the last packet of a message waits for when it is lost
 traffic:
   - {name: stream, pattern: pair, from: h1, to: h2, size: 1MB, stack: tcp}
   - {name: late, pattern: pair, from: h2, to: h3, size: 100KB, count: 2, stack: tcp, start: 20us}
