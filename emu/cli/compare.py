@@ -44,7 +44,7 @@ from emu.spec.model import Spec, load_spec
 @spec_argument
 @settings_option
 @auto_clock_option
-@click.option("--clocks", is_flag=True, help="Compare the two clocks instead.")
+@click.option("--clocks", is_flag=True, help="Compare the real and the virtual clock instead.")
 @model_option
 @click.option(
     "--models",
