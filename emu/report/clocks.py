@@ -112,7 +112,8 @@ def clocks_table(seeds: Seeds) -> Table:
     several = len(seeds.runs) > 1
     names = ("figure", "real", "virtual", "difference", *(["middle half"] if several else []))
     return Table(
-        title=f"{seeds.name}: the real and the virtual clock" + (f", {len(seeds.runs)} seeds" if several else ""),
+        title=f"{seeds.name}: the real and the virtual clock"
+        + (f", {len(seeds.runs)} seeds" if several else ""),
         columns=tuple(Column(name, numeric=name != "figure") for name in names),
         rows=tuple(_row(difference, several) for difference in seeds.differences),
         note=_left_out(seeds),

@@ -70,7 +70,10 @@ def write_models(
 
 
 def write_clocks(document: str, out: Path) -> dict[str, Path]:
-    """Writes the differences of the real and the virtual clock, beside the folders of the runs. Raises EmuError."""
+    """Writes the differences of the real and the virtual clock, beside the folders of the runs.
+
+    Raises EmuError.
+    """
     with writing_into(out):
         write_text(out / CLOCKS_FILE, document)
     return {"differences": out / CLOCKS_FILE, "runs": out}
