@@ -98,10 +98,9 @@ def command(
     keeper = RunCache(out, resume, quiet)
     chosen = [(trial, own) for trial in trials if (own := trial.on(clocks))]
     if not chosen:
-        raise UsageError(
-            f"{folder}: no spec there has an `about:` section that is for the "
-            f"{' or the '.join(dict.fromkeys(clocks))} clock"
-        )
+        named = [name for name in dict.fromkeys(clocks) if name != AUTO]
+        meant = f" that is for the {' or the '.join(named)} clock" if named else ""
+        raise UsageError(f"{folder}: no spec there has an `about:` section{meant}")
     if not quiet:
         _print_choices(chosen)
     present = {trial.variation.name for trial, _ in chosen}

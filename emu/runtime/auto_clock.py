@@ -46,7 +46,7 @@ def auto_clock(specs: Sequence[Spec]) -> ClockChoice:
     """The clock for these specs, which run one after the other."""
     from emu.runtime.exact import obstacle
 
-    for found in filter(None, map(obstacle, specs)):
+    if found := next(filter(None, map(obstacle, specs)), None):
         return ClockChoice(found.clock, found.why)
     probes = {probe for spec in specs for probe in _DATAPATH[spec.plane_in_use]}
     too_long = (why for why in map(_why_too_long, specs) if why)
@@ -78,5 +78,5 @@ def why_no_labs_here(*probes: str) -> str:
     try:
         require(*EXACT.needs, *probes)
     except HostError as error:
-        return f"no lab can be built here: {error.what}; `emu check` tells more"
+        return f"no lab can be built here: {error.what}; `emu check` shows how to get it"
     return ""

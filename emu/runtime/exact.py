@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from emu.clocks import EXACT, REAL, VIRTUAL, Clock
+from emu.clocks import EXACT, REAL
 from emu.errors import HostError, UsageError
 from emu.lab.ipc.jobs import RunExact, RunResult
 from emu.lab.ipc.messages import Progress
@@ -20,25 +19,12 @@ from emu.lab.observation_file import read_observation
 from emu.measure.merge import merge_observations
 from emu.measure.recording import Recording
 from emu.measure.run_progress import RunProgress
+from emu.runtime.obstacle import Obstacle, elided_payload
 from emu.runtime.runner import Runner, ignore
 from emu.spec.outages import slowest_convergence_ps
 from emu.spec.scenario import Spec
 from emu.subnet import Subnet
 from emu.subnet.sm_sweeps import swept
-
-
-@dataclass(frozen=True)
-class Obstacle:
-    """What in a spec the exact clock cannot run."""
-
-    why: str
-    clock: Clock
-    """The one that runs it."""
-    otherwise: str
-    """The change to the spec that makes the exact clock run it."""
-
-    def __str__(self) -> str:
-        return f"{self.why}; use --clock {self.clock.name}, or {self.otherwise}"
 
 
 def obstacle(spec: Spec) -> Obstacle | None:
@@ -49,13 +35,8 @@ def obstacle(spec: Spec) -> Obstacle | None:
             REAL,
             "stack: rdma",
         )
-    if spec.payload == "elided":
-        return Obstacle(
-            "payload: elided leaves the bytes of messages out, and packets on interfaces have "
-            "theirs",
-            VIRTUAL,
-            "--set payload=real",
-        )
+    if elided := elided_payload(spec):
+        return elided
     ecns = (spec.port(port).ecn for port in spec.topology.build().switch_ports)
     if any(ecn is not None and ecn.marker == "red" for ecn in ecns):
         return Obstacle(

@@ -1,7 +1,7 @@
-"""Finds a rank that has stopped without having died: by a signal, or since its machine hangs.
+"""Finds a rank that has stopped and has not died: by a signal, or because its machine hangs.
 
 A thread of each rank tells rank 0 every second that it is alive, and rank 0 tells all others. It
-does so whatever the rank itself is at: building, running, writing results. When nothing has come
+does so while the rank builds, runs or writes results. When nothing has come
 from a rank for `SILENCE_SECONDS`, the thread calls `on_silence`.
 
 A thread that was itself stopped, with the whole run, cannot know who was silent meanwhile, so that

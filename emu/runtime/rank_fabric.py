@@ -25,7 +25,7 @@ from topologies.graph import Topology
 _FIRST_BYTES = 1 << 16
 """The largest packet of mail that goes as one message; what is longer follows in a second one."""
 _FAILURES = 4096
-"""Failed operations that a rank tells the others at a time."""
+"""The most failed operations in one message between ranks."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from emu.lab.observation_file import read_observation
 from emu.measure.merge import merge_observations
 from emu.measure.recording import Recording
 from emu.measure.run_progress import RunProgress
+from emu.runtime.obstacle import elided_payload
 from emu.runtime.runner import Runner, ignore
 from emu.runtime.slowdown import choose_slowdown
 from emu.spec.scenario import Spec
@@ -37,11 +38,8 @@ class RealRunner(Runner):
     clock = REAL
 
     def refuse(self, spec: Spec) -> None:
-        if spec.payload == "elided":
-            raise UsageError(
-                "payload: elided leaves the bytes of messages out, and packets on interfaces have "
-                "theirs; add --clock virtual, or --set payload=real"
-            )
+        if found := elided_payload(spec):
+            raise UsageError(str(found))
 
     def run(
         self,

@@ -94,6 +94,13 @@ def test_a_result_may_be_for_one_clock_alone(tmp_path: Path) -> None:
         CliRunner().invoke(command, [str(tmp_path), "--clock", "virtual"], catch_exceptions=False)
 
 
+def test_a_folder_without_results_is_an_error(tmp_path: Path) -> None:
+    """It names a clock only if the user has."""
+    (tmp_path / "other.emu.yml").write_text("topology: {kind: dumbbell, hosts_per_side: 1}\n")
+    with pytest.raises(UsageError, match=r"no spec there has an `about:` section$"):
+        CliRunner().invoke(command, [str(tmp_path)], catch_exceptions=False)
+
+
 def test_the_page_shows_the_tolerance_of_each_clock() -> None:
     """A value that passes only on the real clock is within the tolerance that the page names."""
     spec = synthetic.spec(

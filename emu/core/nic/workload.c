@@ -29,7 +29,7 @@
  *
  * The parts may be in several processes (workload_take_hosts). Each process then has the whole
  * graph, and what it knows of an operation is what its own hosts see: the sender's times, or the
- * delivery. Failures are told to all processes when the end of the workload is looked for. */
+ * delivery. The processes exchange failures when they look whether the workload is over. */
 #include "nic/workload_state.h"
 
 #include "nic/delivery.h"

@@ -338,7 +338,9 @@ void deadlock_watch_heads(struct deadlock_watch *watch, uint16_t classes)
     }
 }
 
-/* The port of another process stands still here, so that it can take what that process told. */
+/* Whether a port is held back with a packet of this length, as the process that runs it reports. It
+ * may be a port of another process: no frame moves in its copy here, so that its state may be set.
+ */
 static bool is_candidate_as_told(struct port *port, uint8_t tc, uint32_t length)
 {
     port->stopped |= (uint16_t)(1u << tc);
