@@ -19,7 +19,7 @@ from typing import Self
 from emu.errors import FabricError
 from emu.subnet.ibsim_issm import set_is_sm
 from emu.subnet.netfile import net_file
-from emu.subnet.programs import last_lines, mad_layer_in, program, umad_to_ibsim
+from emu.subnet.programs import last_lines, preload_in, program, umad_to_ibsim
 from topologies.graph import Host, Port, Topology
 from topologies.guids import port_number
 
@@ -81,7 +81,7 @@ class Ibsim:
         return {
             "IBSIM_SOCKNAME": self._socket_name,
             "SIM_HOST": node,
-            "LD_PRELOAD": f"{mad_layer_in(folder)} {umad_to_ibsim()}",
+            "LD_PRELOAD": f"{preload_in(folder)} {umad_to_ibsim()}",
         }
 
     def unlink(self, port: Port) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from emu.engines import ENGINES_WITH_LEVELS
+from emu.engines import ENGINE_THAT_DRAWS_LEVELS, ENGINES_WITH_LEVELS
 from emu.errors import FabricError
 from emu.subnet.dumps import parse_guid2lid, parse_lfts
 from emu.subnet.ibsim import Ibsim
@@ -187,7 +187,8 @@ class ManagedFabric:
         if swept.engine not in ENGINES_WITH_LEVELS:
             return {}
         left = [pair for pair in pairs if self._can_be_asked(swept, *pair)]
-        return service_levels(self.simulator, self._lids, left)
+        in_order = swept.engine == ENGINE_THAT_DRAWS_LEVELS
+        return service_levels(self.simulator, self._lids, left, in_order=in_order)
 
     def paths_left(self, pairs: Iterable[Pair]) -> list[Pair]:
         """The pairs whose path is not cut since the last sweep."""

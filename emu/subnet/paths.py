@@ -24,22 +24,26 @@ from emu.subnet.programs import program
 from emu.subnet.subnet import PathSLs
 
 _CLIENTS = 3
-"""ibsim serves ten clients at once: up to six managers, and in a lab an operator's tool."""
+"""That ask at the same time. ibsim serves ten clients: up to six managers, and in a lab an operator's
+tool."""
 _SECONDS_TO_ANSWER = 10.0
 _LEVEL = re.compile(r"^\s*sl\.+0x([0-9A-Fa-f]+)$", re.MULTILINE)
 
 
 def service_levels(
-    simulator: Ibsim, lids: Mapping[str, int], pairs: Iterable[tuple[str, str]]
+    simulator: Ibsim, lids: Mapping[str, int], pairs: Iterable[tuple[str, str]], *, in_order: bool
 ) -> PathSLs:
-    """Source -> destination -> SL, for these pairs of hosts. Raises FabricError."""
+    """Source -> destination -> SL, for these pairs of hosts. Raises FabricError.
+
+    `in_order` asks for one after the other: the answers of some engines depend on the order.
+    """
     wanted = sorted(set(pairs))
 
     def ask(pair: tuple[str, str]) -> int:
         src, dst = pair
         return _ask(simulator, src, lids[src], lids[dst])
 
-    with ThreadPoolExecutor(_CLIENTS) as pool:
+    with ThreadPoolExecutor(1 if in_order else _CLIENTS) as pool:
         levels: PathSLs = {}
         for (src, dst), level in zip(wanted, pool.map(ask, wanted), strict=True):
             levels.setdefault(src, {})[dst] = level

@@ -22,23 +22,23 @@ def program(name: str, *, package: str) -> Sequence[str]:
     return ["setpriv", "--pdeathsig", "KILL", path]
 
 
-MAD_LAYER = Path(__file__).with_name("mad_layer.so")
-"""The preload library that gives ibsim's clients MAD timeouts; see mad_layer.c."""
+PRELOAD = Path(__file__).with_name("preload.so")
+"""What ibsim's clients load first: time-outs of MADs (mad_layer.c), a seed (random_seed.c)."""
 
 
-def mad_layer_in(folder: Path) -> str:
+def preload_in(folder: Path) -> str:
     """Its path for a program that starts in `folder`, which is created if need be.
 
     LD_PRELOAD ends a path at a space or colon, of which this one has none. Raises HostError when
     it has not been built.
     """
-    if not MAD_LAYER.exists():
-        raise HostError(f"{MAD_LAYER} has not been built", remedy="python -m emu._build")
-    link = folder / MAD_LAYER.name
+    if not PRELOAD.exists():
+        raise HostError(f"{PRELOAD} has not been built", remedy="python -m emu._build")
+    link = folder / PRELOAD.name
     if not link.exists():
         folder.mkdir(parents=True, exist_ok=True)
         link.unlink(missing_ok=True)
-        link.symlink_to(MAD_LAYER)
+        link.symlink_to(PRELOAD)
     return f"./{link.name}"
 
 

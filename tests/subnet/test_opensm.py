@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from pathlib import Path
@@ -125,3 +127,17 @@ def _working_directories() -> set[str]:
         except OSError:  # has ended meanwhile, or is another user's
             continue
     return directories
+
+
+def test_random_numbers_of_opensm_have_one_seed(tmp_path: Path) -> None:
+    """It takes the time of day for a seed."""
+    draw = "import ctypes, sys; libc = ctypes.CDLL(None); libc.srand(int(sys.argv[1])); "
+    drawn = {
+        subprocess.check_output(
+            [sys.executable, "-c", f"{draw}print(libc.rand())", seed],
+            cwd=tmp_path,
+            env={"LD_PRELOAD": programs.preload_in(tmp_path)},
+        )
+        for seed in ("1", "2")
+    }
+    assert len(drawn) == 1

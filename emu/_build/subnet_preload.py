@@ -1,4 +1,5 @@
-"""Compiles the time-outs that programs have who ask ibsim: a library of one file."""
+"""Compiles what ibsim's clients load before their own libraries: time-outs of management packets,
+and the seed of OpenSM's random numbers."""
 
 from __future__ import annotations
 
@@ -6,8 +7,9 @@ from pathlib import Path
 
 from emu._build import core
 
-PLACE = Path("emu/subnet/mad_layer.so")
+PLACE = Path("emu/subnet/preload.so")
 """Where it lies in the package, and where developers find it."""
+_SOURCES = [PLACE.with_name("mad_layer.c"), PLACE.with_name("random_seed.c")]
 
 
 def build(variant: core.Variant, out: Path) -> bool:
@@ -15,7 +17,7 @@ def build(variant: core.Variant, out: Path) -> bool:
 
     False when it was. Raises BuildError.
     """
-    objects = core.compile_all(variant, [PLACE.with_suffix(".c")])
+    objects = core.compile_all(variant, _SOURCES)
     if not core.is_stale(out, objects):
         return False
     core.link_library(variant, objects, out)
