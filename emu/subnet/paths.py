@@ -24,8 +24,8 @@ from emu.subnet.programs import program
 from emu.subnet.subnet import PathSLs
 
 _CLIENTS = 3
-"""That ask at the same time. ibsim serves ten clients: up to six managers, and in a lab an operator's
-tool."""
+"""Those that ask at the same time. ibsim serves ten at once: up to six managers, and in a lab an
+operator's tool."""
 _SECONDS_TO_ANSWER = 10.0
 _LEVEL = re.compile(r"^\s*sl\.+0x([0-9A-Fa-f]+)$", re.MULTILINE)
 
