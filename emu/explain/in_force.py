@@ -28,6 +28,7 @@ from emu.spec.rules.provenance import has
 from emu.spec.scenario import Spec
 from emu.spec.switch import PortSpec
 from emu.spec.validation import spec_of
+from emu.words import shortened
 from topologies.graph import Switch
 
 _OF_PORTS = {field.alias or name for name, field in PortSpec.model_fields.items()}
@@ -291,12 +292,7 @@ def _grouped(rows: Mapping[str, Sequence[Row]], all_owners: str) -> Iterator[Val
         names = owners[row]
         key, value, origin = row
         is_all = all_owners and len(names) == len(rows)
-        yield Value(key, all_owners if is_all else _listed(names), value, origin)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _NAMES_SHOWN
-    return ", ".join(names[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+        yield Value(key, all_owners if is_all else shortened(names, _NAMES_SHOWN), value, origin)
 
 
 def _shown(value: Any) -> str:

@@ -17,6 +17,7 @@ from emu.spec.diagnostic import did_you_mean, nearest
 from emu.spec.fault import KINDS as FAULTS
 from emu.spec.notes import facts, written
 from emu.spec.presets import PRESET_NOTES, PRESETS
+from emu.words import shortened
 
 _MOST_ALIKE = 12
 """The most keys of one path with different meanings that are all shown; of more, only the names."""
@@ -105,8 +106,7 @@ def _alike(found: Sequence[Key]) -> list[Topic]:
 
 
 def _names(same: Sequence[Key]) -> str:
-    more = f" and {len(same) - _MOST_ALIKE} more" if len(same) > _MOST_ALIKE else ""
-    return ", ".join(key.name for key in same[:_MOST_ALIKE]) + more
+    return shortened([key.name for key in same], _MOST_ALIKE)
 
 
 def _of_key(key: Key, name: str) -> Topic:

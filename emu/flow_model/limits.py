@@ -20,6 +20,7 @@ from emu.errors import UsageError
 from emu.flow_model.network import Network
 from emu.flow_model.routes import Column, Shares
 from emu.spec.scenario import Spec
+from emu.words import listed
 from traffic.graph import OperationGraph
 
 NOT_KNOWN = (
@@ -113,7 +114,7 @@ def where_wrong(
     name_of = {
         link: name for name, link in zip(network.ports, network.link_of_port.tolist(), strict=True)
     }
-    ports = _named([name_of[link] for link in full.tolist()])
+    ports = listed([name_of[link] for link in full.tolist()], _NAMED)
     each, them = ("each", "them") if len(full) > 1 else ("it", "it")
     cause = f"More was sent to {ports} than {each} can carry"
     if not _stops_senders(spec):
@@ -129,19 +130,13 @@ def where_wrong(
             f"{them} are on these cables. The sum of their rates is right; how they share it is "
             "not known here.",
         )
-    flows = _named([graph.flows[number].name for number in victims.tolist()])
+    flows = listed([graph.flows[number].name for number in victims.tolist()], _NAMED)
     return (
         f"{cause}. Flow control stops the cables before {them}, and with those cables {flows}, "
         f"which {'do' if len(victims) > 1 else 'does'} not need the full port (head-of-line "
         "blocking). This model lets such flows go on: their times, and those of what waits for "
         "them, may be far too short. Use --model packets to see them.",
     )
-
-
-def _named(names: list[str]) -> str:
-    if len(names) > _NAMED:
-        return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED:,} others"
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _stops_senders(spec: Spec) -> bool:

@@ -20,13 +20,13 @@ from emu.measure.recording import FlowRecord
 from emu.report import credit_fixes, fixes
 from emu.report.detectors import STANDING, Finding
 from emu.report.fixes import Settings
-from emu.report.phrases import counted, listed
 from emu.report.room import FULL, has_full_cable_on_path, held_ns, life_ns, rate_bps, room, rooms
 from emu.report.run_view import XMIT_WAIT, RunFacts
 from emu.spec.diagnostic import dotted
 from emu.spec.rules.provenance import for_switch
 from emu.spec.switch import OPERATIONAL_VLS
 from emu.units import format_rate
+from emu.words import counted, listed
 from topologies.graph import Port
 
 

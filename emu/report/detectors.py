@@ -16,7 +16,6 @@ from emu.report import fixes
 from emu.report.early_timers import resent_without_loss
 from emu.report.lossy_faults import blamed, is_for_good, lasts, lossy_faults
 from emu.report.marks import has_cnps_for_paused_priorities, marked_where_paused
-from emu.report.phrases import counted
 from emu.report.priority_maps import port_with_wrong_map
 from emu.report.room import end_ns, has_full_cable_on_path, held_ns, life_ns, rate_bps, room
 from emu.report.run_view import RunFacts
@@ -38,6 +37,7 @@ from emu.spec.traffic.entry import MessageEntry
 from emu.spec.traffic.patterns import PingPong
 from emu.spec.traffic.random_traffic import Background
 from emu.units import PS_PER_NS, ack_timeout_ps, format_rate, format_size, format_time_ns
+from emu.words import counted, shortened
 from topologies.graph import Port
 
 STANDING = 0.2
@@ -110,11 +110,10 @@ def gave_up(run: RunFacts) -> Finding | None:
     if not failed:
         return None
     first, flows = failed[0], {flow.name: flow for flow in run.flows}
-    named = ", ".join(f"{qp.flow} ({qp.src} to {qp.dst})" for qp in failed[:_MOST_NAMED])
-    more = f" and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
+    named = shortened([f"{qp.flow} ({qp.src} to {qp.dst})" for qp in failed], _MOST_NAMED)
     evidence = (
         f"{len(failed)} queue pair{'' if len(failed) == 1 else 's'} went to the error state: "
-        f"{named}{more}. The first did at {format_time_ns(first.at_ns)}: "
+        f"{named}. The first did at {format_time_ns(first.at_ns)}: "
         f"{STATUSES.get(first.status, first.status)}{_after(run, first)}"
     )
     timed_out = [

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from emu.report.marks import marked_only_elsewhere
-from emu.report.phrases import counted, listed
 from emu.report.ranking import Ranking, by_size, ranking
 from emu.report.run_view import RunFacts
 from emu.report.senders import limited_by_senders
@@ -23,6 +22,7 @@ from emu.report.starts import how_each_starts
 from emu.report.uplinks import uneven_ports
 from emu.report.workloads import alike, how_they_differ
 from emu.units import format_size, format_time_ns
+from emu.words import counted, listed
 
 Runs = Sequence[RunFacts]
 

@@ -22,7 +22,6 @@ from emu.measure.binning import growth
 from emu.measure.recording import FlowRecord
 from emu.report import fixes
 from emu.report.detectors import STANDING, Finding
-from emu.report.phrases import counted
 from emu.report.run_view import RunFacts
 from emu.report.senders import round_trip_ns
 from emu.spec.congestion_control.cct import Cct
@@ -32,6 +31,7 @@ from emu.spec.rules.provenance import for_host
 from emu.spec.traffic.entry import MessageEntry
 from emu.spec.traffic.random_traffic import Background
 from emu.units import format_rate, format_time_ns, write_rate, write_time
+from emu.words import counted
 from topologies.graph import Port
 from traffic.graph import Verb
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from emu.measure.recording import Fidelity, FlowRecord
 from emu.report.run_view import RunFacts
-from emu.units import format_size, format_time_ns
+from emu.units import PS_PER_NS, format_size, format_time_ns
 
 _WORKERS = {
     "nics": "NICs",
@@ -91,9 +91,18 @@ REMEDY = "Use a larger slowdown, or reduce the other load on this machine."
 
 
 def offered_and_finished(run: RunFacts) -> str:
-    """The flows and bytes that were offered, and those of finished flows."""
+    """The flows and bytes that were offered, and those of finished flows; the time limit, if it
+    ended the run."""
     finished = [flow for flow in run.flows if flow.completed]
-    return f"Offered: {_amount(run.flows)}. Finished: {_amount(finished)}."
+    sentence = f"Offered: {_amount(run.flows)}. Finished: {_amount(finished)}."
+    return " ".join(filter(None, [sentence, _ended_at_the_limit(run)]))
+
+
+def _ended_at_the_limit(run: RunFacts) -> str:
+    limit_ns = run.spec.time_limit_ps // PS_PER_NS
+    if not any((flow.observed_until_ns or 0) >= limit_ns for flow in run.unfinished):
+        return ""
+    return f"The run ended at its time limit of {format_time_ns(limit_ns)} (key time_limit)."
 
 
 def _amount(flows: Sequence[FlowRecord]) -> str:
@@ -127,15 +136,3 @@ def without_work(runs: Sequence[RunFacts]) -> str:
         "The bound counts only bytes on cables. It leaves out the work of a step, and the wait of "
         "messages for it."
     )
-
-
-def listed(words: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 port`, `2 ports`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from emu.report.phrases import listed
 from emu.report.run_view import RunFacts
+from emu.words import listed
 
 _KEEPS_A_WINDOW = "with a window of one bandwidth-delay product, which does not grow"
 

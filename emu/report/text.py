@@ -31,7 +31,6 @@ from emu.report.phrases import (
     against_the_bound,
     conditions,
     fidelity,
-    listed,
     not_known,
     not_run,
     offered_and_finished,
@@ -52,6 +51,7 @@ from emu.report.senders import limited_by_senders
 from emu.report.steps_table import steps_table
 from emu.report.table import Cell, Table, Tone
 from emu.report.uplinks import uneven_ports
+from emu.words import listed
 
 Artifacts = Mapping[str, Path]
 """Description of a file -> its path."""

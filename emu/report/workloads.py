@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from emu.report.phrases import listed
 from emu.report.run_view import RunFacts
 from emu.units import format_size
+from emu.words import listed
 
 MOST_NAMED = 4
 """The most missing entries that a sentence names. It counts the others."""

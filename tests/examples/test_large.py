@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from emu.runtime import runner_of
 from emu.runtime.virtual import VirtualFabric, VirtualRunner
 from emu.spec.model import Spec, load_spec
 
 LARGE = Path(__file__).parents[2] / "examples/large"
 FAT_TREE, RAIL = LARGE / "fat-tree-8192.emu.yml", LARGE / "rail-16384.emu.yml"
+TRAINING = LARGE / "training-70b.emu.yml"
 
 
 def permutation(hosts: int) -> str:
@@ -34,6 +36,20 @@ def test_the_examples_are_valid(path: Path) -> None:
     """At full size."""
     spec = load_spec(path)
     assert str(len(spec.topology.build().hosts)) in spec.name
+
+
+def test_a_small_step_of_the_kind_is_as_long_by_flows_as_with_packets(tmp_path: Path) -> None:
+    """64 GPUs, and two layers to a stage."""
+    less = ["topology.servers=8", "topology.rails=8", "topology.spines=8"]
+    step = ["traffic.step.layers=4", "traffic.step.hidden=256", "traffic.step.sequence=128"]
+    ranks = ["traffic.step.among=h1-h64", "traffic.step.pipeline=2", "traffic.step.micro_batches=4"]
+    spec = load_spec(TRAINING, [*less, *step, *ranks])
+    took = {}
+    for model in ("flow", "packets"):
+        recording = runner_of(model, "virtual").run(spec, out=tmp_path / model)
+        assert all(flow.completed for flow in recording.flows)
+        took[model] = recording.steps[0].took_ns
+    assert took["flow"] == pytest.approx(took["packets"], rel=0.05)
 
 
 @pytest.mark.parametrize("spec", [fat_tree(8), rail(8)], ids=["fat-tree", "rail"])

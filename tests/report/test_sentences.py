@@ -385,6 +385,9 @@ def words_agree(own: RunFacts) -> None:
     assert (int(offered[1]), int(offered[2])) == (len(cells), over)
     if over < len(cells):
         assert against_the_bound(own) == ""
+    limit_ns = own.spec.time_limit_ps // 1000
+    at_limit = any((flow.observed_until_ns or 0) >= limit_ns for flow in own.unfinished)
+    assert ("ended at its time limit" in offered_and_finished(own)) == at_limit
     found = {diagnosis.pathology.name: diagnosis.found.evidence for diagnosis in diagnoses(own)}
     failed = own.recording.failed_queue_pairs
     assert ("failed queue pairs" in found) == (own.conclusive and bool(failed))

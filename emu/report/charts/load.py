@@ -16,9 +16,9 @@ from emu.measure.binning import growth
 from emu.report.charts.chart import INCH, Chart, left_out, width_points
 from emu.report.figure import Axis, Figure, Plot
 from emu.report.palette import Legend, series_colour
-from emu.report.phrases import listed
 from emu.report.run_view import RunFacts
 from emu.units import format_rate
+from emu.words import listed
 
 MOST_CABLES = 6
 DELIVERED = "delivered"

@@ -13,15 +13,17 @@ from emu.measure.recording import FlowRecord, Recording
 from emu.report.verdict.outcome import Outcome
 from emu.spec.model import Finish, Goodput
 from emu.units import PS_PER_NS, format_rate, format_time_ns
+from emu.words import shortened
+
+_MOST_NAMED = 8
 
 
 def completed(check: None, run: Recording) -> Outcome:
     unfinished = [flow.name for flow in run.flows if not flow.completed]
     if not unfinished:
-        return Outcome(True, f"all {len(run.flows)} completed")
-    return Outcome(
-        False, f"{len(unfinished)} of {len(run.flows)} unfinished: {', '.join(unfinished)}"
-    )
+        return Outcome(True, f"all {len(run.flows):,} completed")
+    named = shortened(unfinished, _MOST_NAMED)
+    return Outcome(False, f"{len(unfinished):,} of {len(run.flows):,} unfinished: {named}")
 
 
 def goodput(check: Goodput, run: Recording) -> Outcome:
@@ -49,4 +51,4 @@ def _unfinished(subject: str, flows: Sequence[FlowRecord]) -> str:
     if not flows:
         return f"no flow of this run is called {subject}"
     left = [flow.name for flow in flows if not flow.completed or flow.end_ns is None]
-    return f"unfinished: {', '.join(left)}" if left else ""
+    return f"unfinished: {shortened(left, _MOST_NAMED)}" if left else ""
