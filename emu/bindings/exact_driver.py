@@ -35,6 +35,7 @@ class Outcome(IntEnum):
     PAUSED = lib.EXACT_PAUSED
     FAILED = lib.EXACT_FAILED
     STANDS = lib.EXACT_STANDS
+    LINKS_CHANGED = lib.EXACT_LINKS_CHANGED
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,18 @@ class ExactDriver:
         """Lets emulated time stand at `at_ps`, or as soon as possible if that is past; None: lets
         it run. For the switches; the NICs follow."""
         lib.exact_hold(self._core, _NEVER if at_ps is None else at_ps)
+
+    def stop_at_link_changes(self) -> None:
+        """From now on `run` returns at the instant of each link change. For the switches."""
+        lib.exact_stop_at_link_changes(self._core)
+
+    def run_on(self, until_ps: int) -> None:
+        """Without NICs, emulated time runs on up to `until_ps` also when no frame is on the way."""
+        lib.exact_run_on(self._core, until_ps)
+
+    def empty_datapath(self) -> None:
+        """Returns when Open vSwitch has given all packets back. If it does not, `run` fails."""
+        lib.exact_empty_datapath(self._core)
 
     def run(self, *, seconds: float) -> Outcome:
         """Runs for `seconds` of wall-clock time, or until captures want to be drained. Raises

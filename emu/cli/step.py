@@ -30,10 +30,14 @@ def command(time: str, lab: str | None) -> None:
 def _step_ps(text: str) -> int:
     from emu.units import parse_time
 
+    is_negative = text.strip().startswith("-")
     try:
-        step_ps = parse_time(text)
+        step_ps = parse_time(text.strip().removeprefix("-"))
     except ValueError as error:
         raise UsageError(f"TIME: {error}") from None
-    if step_ps == 0:
-        raise UsageError(f"TIME: {text!r} is no time at all; write it like 10us")
+    if is_negative or step_ps == 0:
+        raise UsageError(
+            f"TIME: {text!r} is not above 0, and emulated time only goes forward, by 1ps at least; "
+            "write it like 10us"
+        )
     return step_ps

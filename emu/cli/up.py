@@ -60,7 +60,6 @@ def _bring_up_real(spec: Spec) -> None:
 def _bring_up_exact(spec: Spec) -> None:
     from emu.daemon.up import bring_up_exact
     from emu.runtime.exact import obstacle
-    from emu.subnet.sm_sweeps import swept
 
     if why_not := obstacle(spec):
         raise UsageError(str(why_not))
@@ -71,7 +70,7 @@ def _bring_up_exact(spec: Spec) -> None:
         click.echo(f"  emu down {spec.name}")
         click.echo(TIME_OF_PROGRAMS_IN_EXACT_LABS)
 
-    bring_up_exact(spec, swept(spec, spec.topology.build()), print_note, tell_up)
+    bring_up_exact(spec, print_note, tell_up)
 
 
 def _first_host(spec: Spec) -> str:

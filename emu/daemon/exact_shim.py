@@ -7,9 +7,13 @@
       │  ▼   traffic is over, and the last frame has arrived
      stands
 
-Time runs while NICs have joined for a workload, or frames of programs are on the way. Then the
-shim stops after some milliseconds, copies its counters to shared memory, and answers queries. So
-each answer belongs to one instant; while time stands, it is the same one in all processes.
+Time runs while NICs have joined for a workload, frames of programs are on the way, or switches are
+about to change their routes. Then the shim stops after some milliseconds, copies its counters to
+shared memory, and answers queries. So each answer belongs to one instant; while time stands, it is
+the same one in all processes.
+
+When a link goes down or comes back, time waits until the lab has answered with new routes, which
+switches use `convergence` after the change (emu.lab.routing_link).
 """
 
 from __future__ import annotations
@@ -39,11 +43,14 @@ from emu.lab.ipc.lab_time import (
     StepTime,
 )
 from emu.lab.ipc.messages import Done, Start
-from emu.lab.ipc.queries import ClearFault, GetPorts, ListFaults, SetFault, Tap
+from emu.lab.ipc.queries import ClearFault, FaultList, GetPorts, ListFaults, SetFault, Tap
 from emu.lab.ipc.setup import ShimReady
+from emu.lab.routing_link import RouteChanges
 from emu.lab.show import ports_snapshot
 from emu.measure.counter_table import PORT
 from emu.measure.seqlock import Columns, SharedCounters
+from emu.spec.fault.kind import LostLinks
+from emu.spec.outages import slowest_convergence_ps
 
 TIME_ROW = "time"
 TIME_COLUMNS: Columns = [("state", 1), ("joined", 1)]
@@ -53,19 +60,26 @@ _SECONDS_BETWEEN_PUSHES = 0.02
 
 
 def serve_exact_shim(
-    channel: Channel, driver: ExactDriver, fabric: Fabric, wire: socket.socket
+    channel: Channel,
+    driver: ExactDriver,
+    fabric: Fabric,
+    wire: socket.socket,
+    routing: RouteChanges,
 ) -> None:
     """Emulates and answers queries, from the end of the set-up until the lab ends."""
-    shim = _Shim(channel, driver, fabric)
+    shim = _Shim(channel, driver, fabric, routing)
     channel.send(ShimReady(shim.ports.layout), [shim.ports.file, shim.time_file])
     channel.expect(Start)
     while True:
         shim.go_on()
         if channel.has_more():
             shim.answer_next()
-        elif not shim.time.runs:
+        elif not shim.time.can_run:
+            awaited = [channel.fileno(), routing.fileno()]
+            if not shim.time.runs:
+                awaited.append(wire.fileno())
             seconds = _SECONDS_BETWEEN_PUSHES if shim.taps.has_viewers else None
-            readable, _, _ = select.select([channel.fileno(), wire.fileno()], [], [], seconds)
+            readable, _, _ = select.select(awaited, [], [], seconds)
             if wire.fileno() in readable:
                 shim.time.begin()
 
@@ -73,9 +87,11 @@ def serve_exact_shim(
 class EmulatedTime:
     """Runs the switches, and lets their time stand."""
 
-    def __init__(self, driver: ExactDriver, fabric: Fabric) -> None:
+    def __init__(self, driver: ExactDriver, fabric: Fabric, routing: RouteChanges) -> None:
         self._driver = driver
         self._fabric = fabric
+        self._routing = routing
+        driver.stop_at_link_changes()
         self._outcome = Outcome.STANDS
         self._has_begun = False
         self._is_paused = False
@@ -96,6 +112,11 @@ class EmulatedTime:
         return self.state == RUNS
 
     @property
+    def can_run(self) -> bool:
+        """Whether time runs, and does not wait for new routes."""
+        return self.runs and not self._routing.awaits_answer
+
+    @property
     def now(self) -> LabTime:
         return LabTime(self.state, self._fabric.now_ps, self._why_failed)
 
@@ -108,15 +129,28 @@ class EmulatedTime:
 
     def run(self) -> None:
         """Runs for a short time, if there is something to run for."""
-        if self._why_failed or not self._has_begun:
+        self._routing.take_answers(self._fabric)
+        if self._why_failed or not self._has_begun or self._routing.awaits_answer:
             return
         try:
             self._outcome = self._driver.run(seconds=_SECONDS_A_TIME)
         except FabricError as error:
             self._why_failed = str(error)
             self.leave()
+        if self._outcome is Outcome.LINKS_CHANGED:
+            self._driver.empty_datapath()  # of packets without hints, before its tables change
+            self._routing.report(self._fabric)
+        self._routing.rely_on_tables(self._fabric)
         if self._outcome is Outcome.FINISHED:
             self.leave()
+
+    def run_until_rerouted(self) -> None:
+        """Also without traffic, runs until switches use the routes around links that change now. If
+        time is paused, it does so later."""
+        self._driver.run_on(self._fabric.now_ps + slowest_convergence_ps(self._fabric.spec))
+        if not self._is_paused:
+            self.begin()
+            self._outcome = Outcome.PAUSED
 
     def pause(self) -> None:
         self._is_paused = True
@@ -151,14 +185,16 @@ class EmulatedTime:
 class _Shim:
     """The running switches, and what others see of them."""
 
-    def __init__(self, channel: Channel, driver: ExactDriver, fabric: Fabric) -> None:
+    def __init__(
+        self, channel: Channel, driver: ExactDriver, fabric: Fabric, routing: RouteChanges
+    ) -> None:
         self._channel = channel
         self._fabric = fabric
         self._seen = fabric.topology.switch_ports
         names = [fabric.topology.port_name[port] for port in self._seen]
         self.ports = SharedCounters.new(names, [*PORT.cells.items()])
         self._time_table = SharedCounters.new([TIME_ROW], TIME_COLUMNS)
-        self.time = EmulatedTime(driver, fabric)
+        self.time = EmulatedTime(driver, fabric, routing)
         self.taps = Taps(fabric, captured_ports(fabric.spec, fabric.topology))
 
     @property
@@ -186,10 +222,20 @@ class _Shim:
                 topology = self._fabric.topology
                 self.taps.put_on(topology.port_named[port], line, since_start=since_start)
                 return Done()
-            case ListFaults() | SetFault() | ClearFault():
+            case ListFaults():
                 return change_faults(self._fabric, query)
+            case SetFault(name) | ClearFault(name):
+                return self._change_fault(name, query)
         self._change_time(query)
         return self.time.now
+
+    def _change_fault(self, name: str, query: Message) -> FaultList:
+        before = self._fabric.faults[:]
+        changed = change_faults(self._fabric, query)
+        named = [one.fault.what for one in (*before, *self._fabric.faults) if one.name == name]
+        if any(isinstance(what, LostLinks) for what in named):
+            self.time.run_until_rerouted()
+        return changed
 
     def _change_time(self, query: Message) -> None:
         match query:

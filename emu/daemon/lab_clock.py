@@ -36,8 +36,6 @@ from emu.lab.session import NS_UNTIL_START
 from emu.measure.observation import Observation
 from emu.measure.recording import Fidelity
 from emu.measure.seqlock import Layout, SharedCounters
-from emu.spec.fault import Fault
-from emu.spec.fault.kind import LostLinks
 from emu.spec.scenario import Spec
 from emu.units import PS_PER_NS, write_time
 
@@ -45,8 +43,9 @@ Judge = Callable[[Observation], Fidelity]
 """The verdict on a workload, from the observation of its NICs."""
 
 _SECONDS_BETWEEN_LOOKS = 0.005
-_SECONDS_TO_STAND = 10.0
-"""Longer than a healthy lab takes to the next instant at which its processes can stand."""
+_SECONDS_TO_STAND, _SECONDS_TO_SWEEP = 10.0, 60.0
+"""Longer than a healthy lab takes to the next instant at which its processes can stand, and than
+time then waits for OpenSM after a link has changed."""
 
 
 class Beginning(NamedTuple):
@@ -103,10 +102,6 @@ class LabClock(ABC):
     def nics_ended(self) -> str:
         """Must be called after NICs have ended. Returns why the clock has failed, if it has."""
 
-    @abstractmethod
-    def refuse_fault(self, fault: Fault) -> None:
-        """Raises UsageError for a fault that users cannot set or clear on this clock."""
-
 
 class RealLabClock(LabClock):
     clock = REAL
@@ -155,9 +150,6 @@ class RealLabClock(LabClock):
     def nics_ended(self) -> str:
         return ""
 
-    def refuse_fault(self, fault: Fault) -> None:
-        pass
-
     def _ps(self, at_ns: int) -> int:
         return round((at_ns - self._began_ns) / self._slowdown * PS_PER_NS)
 
@@ -178,6 +170,9 @@ class ExactLabClock(LabClock):
         self._hosts = len(spec.topology.build().hosts)
         self._shim = shim
         self._table = SharedCounters(file, Layout((TIME_ROW,), tuple(TIME_COLUMNS)))
+        self._seconds_to_stand = _SECONDS_TO_STAND
+        if spec.fabric_kind.has_subnet_manager:
+            self._seconds_to_stand += _SECONDS_TO_SWEEP
         self._why_failed = ""
 
     def now(self) -> LabTime:
@@ -207,7 +202,7 @@ class ExactLabClock(LabClock):
         if now.state == RUNS:
             raise UsageError(f"the time of the lab {self._name} runs; `emu pause` stops it first")
         self._shim.ask(StepTime(step_ps))
-        return self._when_it_stands(within=None)
+        return self._when_it_stands(soon=False)
 
     def _working(self) -> LabTime:
         """The present time. Raises FabricError if the clock has failed."""
@@ -223,16 +218,16 @@ class ExactLabClock(LabClock):
             f"{self._name}`, and bring it up again"
         )
 
-    def _when_it_stands(self, within: float | None = _SECONDS_TO_STAND) -> LabTime:
-        """The time, once it stands. Raises FabricError after so many seconds."""
-        deadline = None if within is None else time.monotonic() + within
+    def _when_it_stands(self, *, soon: bool = True) -> LabTime:
+        """The time, once it stands. Raises FabricError if that should be `soon` and is not."""
+        deadline = time.monotonic() + self._seconds_to_stand
         while self.now().state == RUNS:
-            if deadline is not None and time.monotonic() > deadline:
+            if soon and time.monotonic() > deadline:
                 raise FabricError(
                     f"the time of the lab {self._name} has not come to stand for "
-                    f"{_SECONDS_TO_STAND:g} s: one of its processes was stopped, or the machine "
-                    "is overloaded; continue the process (`kill -CONT`), or end the lab with "
-                    f"`emu down {self._name}`"
+                    f"{self._seconds_to_stand:g} s: one of its processes was stopped, or the "
+                    "machine is overloaded; continue the process (`kill -CONT`), or end the "
+                    f"lab with `emu down {self._name}`"
                 )
             time.sleep(_SECONDS_BETWEEN_LOOKS)
         return self._working()
@@ -276,11 +271,3 @@ class ExactLabClock(LabClock):
     def nics_ended(self) -> str:
         self._why_failed = self._shim.ask(LeaveNics()).why_failed
         return self._why_failed
-
-    def refuse_fault(self, fault: Fault) -> None:
-        if isinstance(fault.what, LostLinks) and fault.what.routed_around:
-            raise UsageError(
-                f"{fault.kind}: on the exact clock the routes around lost links are worked out "
-                "before the lab comes up; write the fault into the spec's `faults:`, or bring the "
-                "lab up with --clock real"
-            )

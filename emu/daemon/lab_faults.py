@@ -43,7 +43,6 @@ class LabFaults:
     def set(self, query: SetFault) -> FaultList:
         """Sets a fault. Raises UsageError if it conflicts with another fault."""
         fault = Fault.model_validate(query.fault)
-        self._clock.refuse_fault(fault)
         with self._changing, self._clock.at_one_instant():
             by_name = {one.name: one for one in self.listed().faults}
             self._set(query, fault, by_name)
@@ -55,7 +54,6 @@ class LabFaults:
             known = [one.name for one in self.listed().faults]
             if query.name not in known:
                 raise UsageError(unknown_name("fault", query.name, known))
-            self._clock.refuse_fault(self._defined[query.name])
             self._clear(query.name)
             return self.listed()
 

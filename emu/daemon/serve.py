@@ -39,7 +39,7 @@ def serve_lab(job: ServeLab, supervisor: Supervisor) -> JobResult:
     _name_hosts(spec)
     request = LabRequest.interactive_lab(spec, job.out, job.slowdown, ip=job.ip)
     if job.exact:
-        request = LabRequest.interactive_exact_lab(spec, job.out, job.subnet)
+        request = LabRequest.interactive_exact_lab(spec, job.out)
     session = open_session(request, supervisor)
     at_ns = start(session)
     lab = ServedLab(session, supervisor, job.slowdown, at_ns)

@@ -14,7 +14,6 @@ from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.jobs import ServeLab
 from emu.lab.ipc.messages import Progress, Up
 from emu.spec.scenario import Spec
-from emu.subnet import Subnet
 
 
 def bring_up(
@@ -29,14 +28,11 @@ def bring_up(
 
 def bring_up_exact(
     spec: Spec,
-    subnet: Subnet | None,
     on_progress: Callable[[str], None],
     on_up: Callable[[], None] = lambda: None,
 ) -> None:
-    """Brings up a lab on the exact clock, as `bring_up_job` does. `subnet`: on InfiniBand, the
-    subnet manager's decisions."""
-    job = ServeLab(spec.to_json(), 1, ip=False, exact=True, subnet=subnet)
-    bring_up_job(job, on_progress, on_up)
+    """Brings up a lab on the exact clock, as `bring_up_job` does."""
+    bring_up_job(ServeLab(spec.to_json(), 1, ip=False, exact=True), on_progress, on_up)
 
 
 def bring_up_job(

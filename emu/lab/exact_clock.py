@@ -33,6 +33,7 @@ from emu.lab.nic_process import spec_of_nics
 from emu.lab.nic_tables import NicTables
 from emu.lab.observation_file import send_observation
 from emu.lab.processes import running
+from emu.lab.routing_link import RouteChanges
 from emu.measure.observation import Observation
 from emu.spec.fault import Fault
 from emu.spec.scenario import spec_from_json
@@ -47,18 +48,26 @@ _NIC_RING, _NIC_RINGS = 128, 1 << 15
 _NIC_RING_LEAST = 28
 
 
-Serve = Callable[[Channel, ExactDriver, Fabric, socket.socket], None]
+Serve = Callable[[Channel, ExactDriver, Fabric, socket.socket, RouteChanges], None]
 """What the shim of an interactive lab does from its set-up on; it receives by the socket."""
 
 
 def emulate_switches(channel: Channel, setup: SetUpShim, files: list[int], serve: Serve) -> None:
     """Does all the work of the shim."""
+    routing = Channel.inherited(files.pop(0)) if setup.rerouted else None
     memory = [] if setup.interactive else [files.pop(0)]
     marker = files
     spec = spec_from_json(setup.spec)
     topology = spec.topology.build()
     ports = [p for p in captured_ports(spec, topology) if p.node in topology.switch]
-    fabric = Fabric(spec, topology, NodeSubset.SWITCHES, subnet=setup.subnet, exact=True)
+    fabric = Fabric(
+        spec,
+        topology,
+        NodeSubset.SWITCHES,
+        subnet=setup.subnet,
+        schedules_reroutes=not setup.interactive,
+        exact=True,
+    )
     with (
         fabric,
         ExactDriver(fabric, step_ps=STEP_PS, wake=channel.fileno()) as driver,
@@ -72,8 +81,8 @@ def emulate_switches(channel: Channel, setup: SetUpShim, files: list[int], serve
         if marker:
             program, depths, curves = marker
             driver.share_marker(program, depths, curves, _marked_ports(setup))
-        if not memory:
-            serve(channel, driver, fabric, wire)
+        if routing is not None:
+            serve(channel, driver, fabric, wire, RouteChanges(routing))
             return
         driver.join(*memory)
         channel.send(ShimReady())

@@ -51,7 +51,7 @@ class LabRequest:
     exact: bool = False
     """Whether emulated time waits for frames."""
     subnet: Subnet | None = None
-    """With `exact`, on InfiniBand: the subnet manager's decisions for the whole run."""
+    """With `exact` and a workload, on InfiniBand: the subnet manager's decisions for the run."""
 
     @staticmethod
     def interactive_lab(spec: Spec, out: str, slowdown: float, *, ip: bool = True) -> LabRequest:
@@ -59,11 +59,9 @@ class LabRequest:
         return LabRequest(spec, out, slowdown, workload=False, interactive=True, ip=ip)
 
     @staticmethod
-    def interactive_exact_lab(spec: Spec, out: str, subnet: Subnet | None) -> LabRequest:
+    def interactive_exact_lab(spec: Spec, out: str) -> LabRequest:
         """The same on the exact clock. There NICs come and go with traffic, so they carry no IP."""
-        return LabRequest(
-            spec, out, 1, workload=False, interactive=True, ip=False, exact=True, subnet=subnet
-        )
+        return LabRequest(spec, out, 1, workload=False, interactive=True, ip=False, exact=True)
 
 
 class Machine(Protocol):
@@ -147,7 +145,7 @@ def plan_lab(request: LabRequest, machine: Machine) -> LabPlan:
 
 
 def _routing(request: LabRequest) -> Literal["subnet manager", "lab"] | None:
-    if request.exact:
+    if request.exact and request.workload:
         return None
     if request.spec.fabric_kind.has_subnet_manager:
         return "subnet manager"
@@ -161,8 +159,7 @@ def _network(
     routed = not spec.fabric_kind.has_subnet_manager
     routes: tuple[RouteTable, ...] = ()
     if routed:
-        live = request.interactive and not request.exact
-        routes = tuple(route_tables(spec, live=live))
+        routes = tuple(route_tables(spec, live=request.interactive))
     steps = plan_network(
         topology,
         datapath=machine.datapath(kernel=red) if plane == "ovs" else None,

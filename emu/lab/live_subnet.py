@@ -38,7 +38,7 @@ from emu.subnet import ManagedFabric, Subnet
 from emu.subnet.diagnostics import Diagnosis, diagnose, tell_counters
 from emu.subnet.routing_check import KeptLevels, approved, engine_note, kept_levels
 from emu.subnet.sm_sweeps import manager_hosts, pairs_of, policy_of
-from emu.subnet.subnet import PathSLs
+from emu.subnet.subnet import Lfts, PathSLs
 from emu.units import PS_PER_NS
 from topologies.graph import Cable, Topology
 
@@ -57,7 +57,7 @@ class LiveSubnet:
         Raises HostError, and FabricError, also if OpenSM does not do what the spec requires.
         """
         self._spec, self._topology = spec, topology
-        hosts = manager_hosts(spec, topology)
+        hosts = self._manager_hosts()
         fabric = ManagedFabric(topology, policy_of(spec), PRIVATE / "subnet", hosts=hosts)
         self._managed = fabric.__enter__()  # ends with the lab
         supervisor.watch_child("ibsim", self._managed.simulator.pid)
@@ -80,6 +80,10 @@ class LiveSubnet:
         """The shim's end of the channel."""
         self._shim = Channel(near)
         threading.Thread(target=self._attend, name="subnet", daemon=True).start()
+
+    def _manager_hosts(self) -> tuple[str, ...]:
+        """The hosts that run OpenSM, the master first."""
+        return manager_hosts(self._spec, self._topology)
 
     def connect(self) -> Subnet:
         """The tables and levels for NICs that replace all others. They keep these levels."""
@@ -162,7 +166,9 @@ class LiveSubnet:
 
     def _send_tables(self) -> None:
         """Sends the tables as the answer to the latest link change."""
-        lfts = self._managed.tables()
+        self._send(self._managed.tables())
+
+    def _send(self, lfts: Lfts) -> None:
         seconds = time.monotonic() - self._changed_at
         self._shim.send(Tables(lfts, self._change.at_ps, self._change.down, seconds))
         self.now = replace(self.now, lfts=lfts)

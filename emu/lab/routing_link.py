@@ -15,18 +15,22 @@ from emu.bindings.fabric import Fabric
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.codec import Message
 from emu.lab.ipc.poller import Poller
-from emu.lab.ipc.routing import Converging, LinksChanged, Routes, RoutesLoaded, Tables
+from emu.lab.ipc.routing import (
+    Converging,
+    LinksChanged,
+    Routes,
+    RoutesLoaded,
+    Tables,
+    Unanswered,
+)
 from emu.units import PS_PER_NS
 
 
-class RoutingLink:
-    """Runs a driver, and stops it to exchange messages with the lab's routing thread."""
+class RouteChanges:
+    """Exchanges messages with the lab's routing thread, on either clock."""
 
-    def __init__(self, lab: Channel, routing: Channel | None) -> None:
-        """A message on either channel stops the driver. `routing`: the channel to the routing
-        thread; None: the lab has none."""
+    def __init__(self, routing: Channel) -> None:
         self._routing = routing
-        self._poller = Poller(lab, *([routing] if routing else []))
         self._changed_ps = 0
         """The emulated time of the latest link change."""
         self._in_force_ps = 0
@@ -34,6 +38,71 @@ class RoutingLink:
         self._loaded = True
         """Whether Open vSwitch's tables have the latest routes."""
         self._hints = False
+        self.awaits_answer = False
+        """Whether the lab has not answered the latest link change."""
+
+    def fileno(self) -> int:
+        """Readable when the lab has sent a message."""
+        return self._routing.fileno()
+
+    def report(self, fabric: Fabric) -> None:
+        """Reports link changes since the last call, if there are any."""
+        changes = fabric.take_link_changes()
+        if changes is None:
+            return
+        at_ps, down = changes
+        if not fabric.spec.fabric_kind.has_subnet_manager:
+            fabric.hint(always=True)
+            self._hints, self._loaded = True, False
+        self._changed_ps, self.awaits_answer = at_ps, True
+        names = tuple(sorted(fabric.topology.port_name[cable.a] for cable in down))
+        self._routing.send(LinksChanged(at_ps, names))
+
+    def take_answers(self, fabric: Fabric) -> None:
+        """Applies the messages that the lab has sent."""
+        while self._routing.has_more():
+            self._apply(fabric, self._routing.receive())
+
+    def _apply(self, fabric: Fabric, message: Message) -> None:
+        match message:
+            case Tables(lfts, at_ps, down, seconds):
+                ports = fabric.topology.port_named
+                cables = frozenset(fabric.topology.cable[ports[name]] for name in down)
+                self._converge(at_ps, fabric.follow(lfts, cables, at_ps, seconds))
+            case Routes(at_ps, changes):
+                self._converge(at_ps, fabric.reroute(changes, at_ps))
+            case RoutesLoaded(at_ps):
+                self._loaded = at_ps == self._changed_ps
+                self.rely_on_tables(fabric)
+            case Unanswered(at_ps):
+                self._answered(at_ps)
+
+    def _converge(self, at_ps: int, in_force_ps: int) -> None:
+        self._in_force_ps = in_force_ps
+        self._routing.send(Converging(at_ps, in_force_ps))
+        self._answered(at_ps)
+
+    def _answered(self, at_ps: int) -> None:
+        if at_ps == self._changed_ps:
+            self.awaits_answer = False
+
+    def rely_on_tables(self, fabric: Fabric) -> None:
+        """Ends the hints when Open vSwitch's tables have the routes that are in force."""
+        if self._hints and self._loaded and fabric.now_ns * PS_PER_NS > self._in_force_ps:
+            fabric.hint(always=False)
+            self._hints = False
+
+
+class RoutingLink:
+    """Runs a driver of the real clock, and stops it to exchange messages with the lab's routing
+    thread."""
+
+    def __init__(self, lab: Channel, routing: Channel | None) -> None:
+        """A message on either channel stops the driver. `routing`: the channel to the routing
+        thread; None: the lab has none."""
+        self._routing = routing
+        self._changes = RouteChanges(routing) if routing else None
+        self._poller = Poller(lab, *([routing] if routing else []))
 
     def fileno(self) -> int:
         """Readable when either channel has a message."""
@@ -43,45 +112,13 @@ class RoutingLink:
         self, driver: AfPacketDriver, fabric: Fabric, start_ns: int, *, seconds: float
     ) -> Outcome:
         """As `AfPacketDriver.run`, and exchanges messages with the routing thread."""
-        if self._routing is None:
+        if self._changes is None or self._routing is None:
             return driver.run(start_ns, seconds=seconds)
         driver.finish_on(fabric.links_changed_flag)
         outcome = driver.run(start_ns, seconds=seconds)
-        self._report_changes(fabric, self._routing)
-        self._rely_on_tables(fabric)
+        self._changes.report(fabric)
+        self._changes.rely_on_tables(fabric)
         if outcome is Outcome.WOKEN and self._poller.has_message(self._routing):
-            while self._routing.has_more():
-                self._apply(fabric, self._routing, self._routing.receive())
+            self._changes.take_answers(fabric)
             return Outcome.PAUSED
         return Outcome.PAUSED if outcome is Outcome.FINISHED else outcome
-
-    def _report_changes(self, fabric: Fabric, routing: Channel) -> None:
-        changes = fabric.take_link_changes()
-        if changes is None:
-            return
-        at_ps, down = changes
-        if not fabric.spec.fabric_kind.has_subnet_manager:
-            fabric.hint(always=True)
-            self._hints, self._loaded, self._changed_ps = True, False, at_ps
-        names = tuple(sorted(fabric.topology.port_name[cable.a] for cable in down))
-        routing.send(LinksChanged(at_ps, names))
-
-    def _apply(self, fabric: Fabric, routing: Channel, message: Message) -> None:
-        match message:
-            case Tables(lfts, at_ps, down, seconds):
-                ports = fabric.topology.port_named
-                cables = frozenset(fabric.topology.cable[ports[name]] for name in down)
-                in_force_ps = fabric.follow(lfts, cables, at_ps, seconds)
-                routing.send(Converging(at_ps, in_force_ps))
-            case Routes(at_ps, changes):
-                self._in_force_ps = fabric.reroute(changes, at_ps)
-                routing.send(Converging(at_ps, self._in_force_ps))
-            case RoutesLoaded(at_ps):
-                self._loaded = at_ps == self._changed_ps
-                self._rely_on_tables(fabric)
-
-    def _rely_on_tables(self, fabric: Fabric) -> None:
-        """Ends the hints when Open vSwitch's tables have the routes that are in force."""
-        if self._hints and self._loaded and fabric.now_ns * PS_PER_NS > self._in_force_ps:
-            fabric.hint(always=False)
-            self._hints = False

@@ -23,6 +23,7 @@ from emu.errors import HostError
 from emu.lab import ib0, ovs
 from emu.lab.build import BuiltLab
 from emu.lab.cpu import CpuMeter
+from emu.lab.exact_subnet import ExactSubnet
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.codec import Message
 from emu.lab.ipc.jobs import RunExact, RunResult, RunTraffic
@@ -186,6 +187,8 @@ def _start_routing(
     plan: LabPlan, supervisor: Supervisor
 ) -> tuple[LiveSubnet | None, LiveRouting | None]:
     spec = plan.request.spec
+    if plan.routing == "subnet manager" and plan.request.exact:
+        return ExactSubnet(spec, spec.topology.build(), supervisor), None
     if plan.routing == "subnet manager":
         all_hosts = plan.ib0 or not plan.request.workload
         return LiveSubnet(spec, spec.topology.build(), supervisor, all_hosts=all_hosts), None
@@ -217,7 +220,7 @@ def _send_shim_setup(
     files = [manager.far.fileno()] if manager else []
     shared = [lab.marker.depths, lab.marker.curves] if lab.marker else []
     if request.exact:
-        files = [] if memory is None else [memory]
+        files += [] if memory is None else [memory]
         shared = [lab.marker.program, *shared] if lab.marker else []
     shim.send(setup, files + shared)
 

@@ -41,6 +41,19 @@ static void await_room(struct exact_driver *driver, const struct attachment *to,
     }
 }
 
+void exact_empty_datapath(struct exact_driver *driver)
+{
+    int64_t since_ns = clock_ns(CLOCK_MONOTONIC);
+    exact_flush(driver);
+    exact_drain(driver);
+    while (driver->in_datapath && !driver->has_failed) {
+        exact_wait_for_frames(driver);
+        exact_drain(driver);
+        if (clock_ns(CLOCK_MONOTONIC) - since_ns > driver->patience.frame_ns)
+            exact_fail(driver, (struct exact_failure){.kind = EXACT_LOST_IN_DATAPATH});
+    }
+}
+
 static void hand_over(void *datapath, struct switch_port *in, const struct frame *frame,
                       picoseconds now)
 {

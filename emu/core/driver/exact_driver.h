@@ -67,13 +67,22 @@ void exact_leave(struct exact_driver *driver);
  * that is past; INT64_MAX: it runs on. */
 void exact_hold(struct exact_driver *driver, int64_t at_ps);
 
+/* Of the switches: exact_run returns EXACT_LINKS_CHANGED at the instant at which a link goes down
+ * or comes back (fabric_links_changed), before any later event. */
+void exact_stop_at_link_changes(struct exact_driver *driver);
+/* Of the switches: alone, emulated time runs on up to `until_ps` also without frames on the way. */
+void exact_run_on(struct exact_driver *driver, int64_t until_ps);
+/* Returns when the external datapath has given all packets back, or the run has failed. */
+void exact_empty_datapath(struct exact_driver *driver);
+
 /* How exact_run ends. */
 enum exact_outcome {
-    EXACT_WOKEN,    /* wake_fd is readable */
-    EXACT_FINISHED, /* the run is over, in both processes */
-    EXACT_PAUSED,   /* `until_ns` has passed, or captures want to be removed */
-    EXACT_FAILED,   /* exact_failed says why */
-    EXACT_STANDS,   /* emulated time stands: exact_hold, or alone with nothing on the way */
+    EXACT_WOKEN,         /* wake_fd is readable */
+    EXACT_FINISHED,      /* the run is over, in both processes */
+    EXACT_PAUSED,        /* `until_ns` has passed, or captures want to be removed */
+    EXACT_FAILED,        /* exact_failed says why */
+    EXACT_STANDS,        /* emulated time stands: exact_hold, or alone with nothing on the way */
+    EXACT_LINKS_CHANGED, /* exact_stop_at_link_changes; call fabric_links_changed before it again */
 };
 
 /* Runs until one of these, with `until_ns` on CLOCK_MONOTONIC; then call it again. Switches alone

@@ -24,9 +24,7 @@ static picoseconds own_lookahead(const struct exact_driver *driver)
 {
     picoseconds least = NEVER;
     for (uint32_t i = 0; i < driver->attached_cables; i++) {
-        const struct port *near = driver->cables[i]->end->line.far;
-        while (near->outside) /* faults of the cable */
-            near = near->line.far;
+        const struct port *near = exact_near_end(driver->cables[i]->end);
         least = earlier(least, port_lookahead(near));
     }
     return least;
@@ -93,6 +91,20 @@ static bool both_stand(const struct exact_driver *driver)
            exchange_other(&driver->exchange).now == hold;
 }
 
+static bool links_have_changed(const struct exact_driver *driver)
+{
+    return driver->links_changed && *driver->links_changed;
+}
+
+/* Stops before `until` when links change. */
+static void run_fabric(struct exact_driver *driver, picoseconds until)
+{
+    if (driver->links_changed)
+        fabric_run_to_event(driver->fabric, until, driver->links_changed);
+    else
+        fabric_run(driver->fabric, until);
+}
+
 static void run_window(struct exact_driver *driver)
 {
     struct exchange *exchange = &driver->exchange;
@@ -109,7 +121,7 @@ static void run_window(struct exact_driver *driver)
     driver->counts.windows++;
     deliver_foreign(driver);
     if (until > clock->now)
-        fabric_run(driver->fabric, until);
+        run_fabric(driver, until);
     if (driver->workload && clock->now == end && end > driver->checked)
         check_workload(driver, end);
     driver->done = clock->now >= earlier(driver->limit, earlier(driver->stop, other.stop));
@@ -180,6 +192,8 @@ static enum exact_outcome run_joined(struct exact_driver *driver, int64_t until_
             return EXACT_FINISHED;
         if (has_come_to_stand(driver))
             return EXACT_STANDS;
+        if (links_have_changed(driver) && !driver->stands)
+            return EXACT_LINKS_CHANGED;
         run_window(driver);
         publish(driver);
         if (driver->has_failed)
@@ -192,7 +206,7 @@ static enum exact_outcome run_joined(struct exact_driver *driver, int64_t until_
 }
 
 /* Whether emulated time goes on in switches alone: up to the time at which it is to stand, or while
- * frames are on the way. */
+ * frames are on the way or switches are about to change their routes. */
 static bool goes_on_alone(struct exact_driver *driver)
 {
     picoseconds now = fabric_now(driver->fabric);
@@ -200,7 +214,8 @@ static bool goes_on_alone(struct exact_driver *driver)
         return now < driver->hold;
     if (driver->foreign.first)
         driver->idle_after = now + EXACT_SETTLES;
-    return now < driver->idle_after && fabric_frames_in_use(driver->fabric) > 0;
+    return now < driver->runs_on_until ||
+           (now < driver->idle_after && fabric_frames_in_use(driver->fabric) > 0);
 }
 
 static enum exact_outcome run_alone(struct exact_driver *driver, int64_t until_ns)
@@ -210,9 +225,10 @@ static enum exact_outcome run_alone(struct exact_driver *driver, int64_t until_n
         exact_flush(driver);
         if (!driver->has_failed && !goes_on_alone(driver))
             return EXACT_STANDS;
+        if (!driver->has_failed && links_have_changed(driver))
+            return EXACT_LINKS_CHANGED;
         deliver_foreign(driver);
-        fabric_run(driver->fabric,
-                   earlier(fabric_now(driver->fabric) + driver->step, driver->hold));
+        run_fabric(driver, earlier(fabric_now(driver->fabric) + driver->step, driver->hold));
         exact_flush(driver);
         if (driver->has_failed)
             return EXACT_FAILED;

@@ -129,14 +129,26 @@ static void use_rings(struct exact_driver *driver)
     }
 }
 
+/* New NICs count the losses of links from their start. A link that is down then is lost once. */
+static void forget_cuts(const struct exact_driver *driver)
+{
+    for (uint32_t i = 0; i < driver->attached_cables; i++) {
+        struct port *end = driver->cables[i]->end;
+        port_forget_cuts(end);
+        port_forget_cuts(exact_near_end(end));
+    }
+}
+
 bool exact_join(struct exact_driver *driver, int memory_fd, int64_t limit_ps)
 {
     if (!exchange_open(&driver->exchange, memory_fd, driver->attached_cables, driver->side))
         return false;
-    if (driver->side == EXACT_SWITCHES)
+    if (driver->side == EXACT_SWITCHES) {
         driver->exchange.memory->epoch = fabric_now(driver->fabric);
-    else
+        forget_cuts(driver);
+    } else {
         driver->exchange.epoch = driver->exchange.memory->epoch;
+    }
     driver->limit = limit_ps;
     driver->stop = driver->arrives = NEVER;
     driver->started = driver->done = driver->stands = false;
@@ -157,6 +169,16 @@ void exact_leave(struct exact_driver *driver)
 void exact_hold(struct exact_driver *driver, int64_t at_ps)
 {
     driver->hold = at_ps;
+}
+
+void exact_stop_at_link_changes(struct exact_driver *driver)
+{
+    driver->links_changed = fabric_links_changed_flag(driver->fabric);
+}
+
+void exact_run_on(struct exact_driver *driver, int64_t until_ps)
+{
+    driver->runs_on_until = until_ps;
 }
 
 void exact_set_workload(struct exact_driver *driver, struct workload *workload)

@@ -49,6 +49,8 @@ struct exact_driver {
     picoseconds step, limit, stop, arrives;
     picoseconds hold;          /* of the switches, as in struct window */
     picoseconds idle_after;    /* alone: frames that are still on the way then never arrive */
+    picoseconds runs_on_until; /* alone: up to this time it needs no frames on the way */
+    const bool *links_changed; /* a change of links stops exact_run; NULL: it does not */
     bool stands;               /* both processes stand at the end of the latest window */
     uint32_t stood;            /* the turn of which exact_run has reported that */
     picoseconds checked;       /* the last end of a step; the workload had not ended then */
@@ -95,6 +97,15 @@ void exact_receive_sent(struct exact_driver *driver, uint64_t sent);
 /* exact_datapath.c: a packet came back. */
 void exact_take_from_datapath(struct exact_driver *driver, const struct attachment *from,
                               const struct rx_frame *rx);
+
+/* The port of this process on the cable of `end`. */
+static inline struct port *exact_near_end(const struct port *end)
+{
+    struct port *near = end->line.far;
+    while (near->outside) /* faults of the cable */
+        near = near->line.far;
+    return near;
+}
 
 /* exact_run.c: whether there is another process. */
 static inline bool exact_has_joined(const struct exact_driver *driver)

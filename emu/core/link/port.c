@@ -379,6 +379,14 @@ void port_on_the_way(struct port *port, struct frame *frame)
         put_in_flight(&port->line, frame);
 }
 
+void port_forget_cuts(struct port *port)
+{
+    struct line *line = &port->line;
+    line->cuts = port->cuts > 0;
+    for (struct frame *frame = line->in_flight.first; frame; frame = frame->next)
+        frame->cuts = line->cuts;
+}
+
 /* The same for a port that stands in for another: that port counts the frames. Frames that left
  * earlier and have not come in yet are lost then (port_on_the_way). Those that left later, when the
  * link is back, may be there already. */

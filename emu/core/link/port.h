@@ -218,6 +218,9 @@ void port_link_up(struct port *port, picoseconds now);
 /* A frame is on its way from a port of another process, for which `port` stands in. The frame's
  * times say when it arrives. Takes ownership of the frame. */
 void port_on_the_way(struct port *port, struct frame *frame);
+/* The other process begins to count losses of the link (struct line, cuts) anew, and so does this
+ * one. */
+void port_forget_cuts(struct port *port);
 
 /* Sends the next frame if the line is idle and there is one. Cheap when the line is busy. */
 void port_kick(struct port *port, picoseconds now);

@@ -96,7 +96,10 @@ bool switch_add_routes_later(struct fabric_switch *sw, int64_t at_ps, const uint
 
 void switch_routes_added(struct fabric_switch *sw)
 {
-    reroute(&sw->reroute, sw->clock->now);
+    uint32_t before = sw->routes.changes_done;
+    change_routes(sw, sw->clock->now);
+    if (sw->routes.changes_done != before)
+        load_balance_forget(&sw->load_balancer);
 }
 
 bool switch_pin_flow(struct fabric_switch *sw, uint16_t source, uint16_t destination,

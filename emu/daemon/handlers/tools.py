@@ -10,11 +10,6 @@ from emu.lab.ipc.queries import GetPorts
 
 def answer(lab: ServedLab, query: RunTool) -> Answer:
     subnet = lab.session.subnet
-    if lab.clock.clock.is_exact and lab.session.plan.request.subnet is not None:
-        raise UsageError(
-            f"{query.command[0]} asks a subnet manager, and on the exact clock its decisions are "
-            "taken before the lab comes up; bring the lab up with --clock real"
-        )
     if subnet is None:
         raise UsageError(f"{query.command[0]} is for InfiniBand, but this fabric is RoCE")
     lab.check_node(query.node)

@@ -80,8 +80,6 @@ class ServeLab(Job[Done]):
     """Not used: the lab sends captures to the clients."""
     exact: bool = False
     """Whether the lab is on the exact clock."""
-    subnet: Subnet | None = None
-    """If `exact`, on InfiniBand: the subnet manager's decisions."""
 
 
 @message

@@ -66,3 +66,12 @@ class RoutesLoaded:
 
     at_ps: int
     """The time of the link change that the routes answer."""
+
+
+@message
+class Unanswered:
+    """From the lab: there will be no tables for a link change; switches keep theirs. Only a shim
+    that waits for the answer needs it."""
+
+    at_ps: int
+    """The time of the link change."""

@@ -40,9 +40,9 @@ class SetUpShim(Query[ShimReady]):
     """Whether the lab routes again when links change; the open files then begin with the channel
     to its routing thread."""
     exact: bool = False
-    """Whether emulated time waits for frames. The open files are then the memory that the shim
-    shares with the NICs (not in an interactive lab, where NICs join later) and, with marker `ebpf`,
-    the program and its maps. The shim's last message is `ExactDone`."""
+    """Whether emulated time waits for frames. The open files are then, after that channel, the
+    memory that the shim shares with the NICs (not in an interactive lab, where NICs join later)
+    and, with marker `ebpf`, the program and its maps. The shim's last message is `ExactDone`."""
 
 
 @message
