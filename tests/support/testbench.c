@@ -225,7 +225,8 @@ void bench_init(struct bench *bench, enum framing framing, const struct qp_confi
             nic_init(&bench->nic[i], &bench->arena, &bench->clock, &bench->pool, &bench->rng, &own);
         assert(made);
         struct port *port = &bench->nic[i].port, *wire = &bench->wire[i];
-        port_init(wire, &bench->clock, &bench->pool, &wire_handler, bench, &own.port);
+        port_init(wire, &bench->arena, &bench->clock, &bench->pool, &wire_handler, bench,
+                  &own.port);
         port_connect(port, wire, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
         port_connect(wire, port, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
         add_memory(bench, i);

@@ -46,7 +46,9 @@ bool fabric_add_socket(struct fabric *fabric, uint32_t index, const struct port_
     if (!end)
         return false;
     struct part *part = &fabric->parts[0].part;
-    port_init(&end->port, &part->clock, &part->pool, &end_handler, fabric, config);
+    if (!port_init(&end->port, &fabric->arena, &part->clock, &part->pool, &end_handler, fabric,
+                   config))
+        return false;
     end->port.index = index;
     end->port.outside = true;
     fabric->ports[index] = &end->port;
@@ -576,5 +578,8 @@ bool fabric_paused(const struct fabric *fabric, uint32_t index, uint8_t tc)
 
 uint64_t fabric_credit(const struct fabric *fabric, uint32_t index, uint8_t vl)
 {
-    return (uint64_t)credit_left(&fabric->ports[index]->credit.of_class[vl].tx) * CREDIT_BLOCK;
+    const struct port *port = fabric->ports[index];
+    return port_needs_credit(port, vl)
+               ? (uint64_t)credit_left(&port->credit->of_class[vl].tx) * CREDIT_BLOCK
+               : 0;
 }

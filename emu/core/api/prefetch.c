@@ -40,9 +40,9 @@ static void fetch_frame(const struct frame *frame)
 static void fetch_class(const struct port *port, uint8_t tc)
 {
     const struct switch_port *in = port_of_switch(port);
-    fetch(&port->counters.of_class[tc]);
+    fetch(&port->traffic[tc]);
     if (port_has_buffers(port))
-        fetch(&port->credit.of_class[tc]);
+        fetch(&port->credit->of_class[tc]);
     else if (in)
         fetch(&in->priority_group[tc]);
 }
@@ -98,7 +98,7 @@ static void prefetch_enqueueing(const struct switch_port *in, unsigned events_aw
         fetch_egress(out, queue);
     } else {
         fetch(out->port.gauges);
-        fetch(&out->port.counters.of_class[frame->tc]);
+        fetch(&out->port.traffic[frame->tc]);
         fetch(queue->frames.last);
     }
 }
@@ -122,7 +122,7 @@ static void prefetch_sending(const struct port *port, unsigned events_away)
         fetch_port(port);
         fetch(&port->line.in_flight);
         fetch(&port->line.arrival);
-        fetch(&port->counters.of_class[charge->tc]);
+        fetch(&port->traffic[charge->tc]);
         if (charge->bytes)
             fetch(&out->queue[charge->tc]);
     } else if (events_away == 2) {

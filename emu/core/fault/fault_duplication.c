@@ -14,8 +14,8 @@ struct duplication {
 /* The receiver's credit for the class of a frame; NULL: the class needs none. */
 static struct credit_receiver *receiver_of(const struct fault *fault, const struct frame *frame)
 {
-    bool needs_credit = frame->tc < fault->far->credit.classes;
-    return needs_credit ? &fault->far->credit.of_class[frame->tc].rx : NULL;
+    return port_needs_credit(fault->far, frame->tc) ? &fault->far->credit->of_class[frame->tc].rx
+                                                    : NULL;
 }
 
 /* Takes one packet off the receiver's count of blocks: its sender has sent it only once. */
@@ -53,9 +53,9 @@ static bool take_spare_room(struct credit_receiver *receiver, uint32_t bytes)
 
 static bool take_credit(struct port *port, uint8_t tc, uint32_t bytes)
 {
-    if (!credit_may_send(&port->credit.of_class[tc].tx, bytes))
+    if (!credit_may_send(&port->credit->of_class[tc].tx, bytes))
         return false;
-    credit_sent(&port->credit.of_class[tc].tx, bytes);
+    credit_sent(&port->credit->of_class[tc].tx, bytes);
     return true;
 }
 
@@ -65,7 +65,7 @@ static bool copy_has_credit(struct fault *fault, const struct frame *frame)
 {
     struct port *port = fault->port;
     if (port_of_switch(port) && (port_of_switch(fault->far) || fault->far->outside))
-        return frame->tc >= port->credit.classes || take_credit(port, frame->tc, frame->length);
+        return !port_needs_credit(port, frame->tc) || take_credit(port, frame->tc, frame->length);
     struct credit_receiver *receiver = receiver_of(fault, frame);
     return !receiver || take_spare_room(receiver, frame->length);
 }
@@ -96,8 +96,8 @@ static void inject(struct fault *fault, picoseconds now)
 
 static void clear(struct fault *fault, picoseconds now)
 {
-    for (int vl = 0; vl < CLASSES; vl++)
-        fault->far->credit.of_class[vl].rx.spare_blocks = 0;
+    for (int vl = 0; fault->far->credit && vl < CLASSES; vl++)
+        fault->far->credit->of_class[vl].rx.spare_blocks = 0;
     line_fault_clear(fault, now);
 }
 

@@ -17,7 +17,7 @@ static struct pause_storm *storm_of(struct fault *fault)
 
 static uint64_t sent(const struct pause_storm *storm)
 {
-    return storm->fault.port->counters.tx_pause[storm->priority];
+    return storm->fault.port->counters->tx_pause[storm->priority];
 }
 
 static void count(struct fault *fault)

@@ -23,7 +23,7 @@ static uint64_t received(const struct switch_port *in)
 {
     uint64_t packets = 0;
     for (unsigned left = in->pfc.priorities; left; left &= left - 1)
-        packets += in->port.counters.of_class[__builtin_ctz(left)].rx_packets;
+        packets += in->port.traffic[__builtin_ctz(left)].rx_packets;
     return packets;
 }
 
@@ -31,7 +31,7 @@ static uint64_t dropped(const struct switch_port *in)
 {
     uint64_t packets = 0;
     for (unsigned left = in->pfc.priorities; left; left &= left - 1)
-        packets += in->counters.rx_buf_discard[__builtin_ctz(left)];
+        packets += in->counters->rx_buf_discard[__builtin_ctz(left)];
     return packets;
 }
 

@@ -36,7 +36,7 @@ static uint64_t sent(const struct fault *fault)
 {
     uint64_t packets = 0;
     for (unsigned priority = 0; priority < PRIORITIES; priority++)
-        packets += fault->port->counters.of_class[priority].tx_packets;
+        packets += fault->port->traffic[priority].tx_packets;
     return packets;
 }
 
@@ -44,7 +44,7 @@ static uint64_t marked(const struct fault *fault)
 {
     uint64_t packets = 0;
     for (unsigned priority = 0; priority < PRIORITIES; priority++)
-        packets += switch_port_of(fault->port)->counters.ecn_marked[priority];
+        packets += switch_port_of(fault->port)->counters->ecn_marked[priority];
     return packets;
 }
 

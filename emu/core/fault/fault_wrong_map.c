@@ -26,7 +26,7 @@ static uint64_t received(const struct fault *fault, uint8_t priorities)
 {
     uint64_t packets = 0;
     for (unsigned left = priorities; left; left &= left - 1)
-        packets += fault->port->counters.of_class[__builtin_ctz(left)].rx_packets;
+        packets += fault->port->traffic[__builtin_ctz(left)].rx_packets;
     return packets;
 }
 

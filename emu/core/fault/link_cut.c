@@ -7,7 +7,7 @@ static struct link_cut *cut_of(struct fault *fault)
 
 static uint64_t discarded(const struct fault *fault)
 {
-    return fault->port->counters.link_down_discard + fault->far->counters.link_down_discard;
+    return fault->port->counters->link_down_discard + fault->far->counters->link_down_discard;
 }
 
 void link_cut_init(struct fault *fault)

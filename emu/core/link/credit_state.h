@@ -11,7 +11,10 @@ struct class_credit {
     struct credit_receiver rx;
 };
 
+struct port;
+
 struct credit_state {
+    struct port *port;
     uint8_t classes;       /* classes 0 .. classes-1 need credit; the others need none */
     uint8_t width;         /* physical lanes of the link: 4 for `4x NDR` */
     bool link_initialised; /* false: updates carry Op init */

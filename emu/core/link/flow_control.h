@@ -21,6 +21,7 @@
 #ifndef EMU_LINK_FLOW_CONTROL_H
 #define EMU_LINK_FLOW_CONTROL_H
 
+#include "sim/arena.h"
 #include "sim/frame.h"
 
 enum flow_control_kind {
@@ -36,8 +37,8 @@ struct port_config;
 
 /* Where an operation may be NULL, its comment says what that means. */
 struct flow_control_ops {
-    /* Set-up only: prepares the port for this flow control. */
-    void (*init)(struct port *port, const struct port_config *config);
+    /* Set-up only: prepares the port for this flow control. False when there is no memory. */
+    bool (*init)(struct port *port, struct arena *arena, const struct port_config *config);
     /* The link has come up. The port tries to send right afterwards. NULL: no frame is needed at
      * the start. */
     void (*start)(struct port *port, picoseconds now);

@@ -7,34 +7,29 @@
  * In one symbol time each physical lane of the link carries one byte. */
 enum { FLOW_CONTROL_INTERVAL_SYMBOLS = 65536 };
 
-static bool has_credit(const struct port *port, uint8_t tc)
-{
-    return tc < port->credit.classes;
-}
-
 static struct credit_sender *tx_credit(struct port *port, uint8_t tc)
 {
-    return &port->credit.of_class[tc].tx;
+    return &port->credit->of_class[tc].tx;
 }
 
 static struct credit_receiver *rx_credit(struct port *port, uint8_t tc)
 {
-    return &port->credit.of_class[tc].rx;
+    return &port->credit->of_class[tc].rx;
 }
 
 /* ---- sending: credit from the far end ---------------------------------- */
 
 static void count_wait(struct port *port, int tc, picoseconds now)
 {
-    picoseconds duration = now - port->credit.waiting_since[tc];
-    port->credit.waiting_since[tc] = now;
-    port->counters.xmit_wait[tc] += duration;
+    picoseconds duration = now - port->credit->waiting_since[tc];
+    port->credit->waiting_since[tc] = now;
+    port->counters->xmit_wait[tc] += duration;
     port->gauges->waited += duration;
 }
 
 static void wait_begins(struct port *port, uint8_t tc, picoseconds now)
 {
-    port->credit.waiting_since[tc] = now;
+    port->credit->waiting_since[tc] = now;
     port->stopped |= (uint16_t)(1u << tc);
     port_stops(port);
 }
@@ -49,7 +44,7 @@ static void wait_ends(struct port *port, uint8_t tc, picoseconds now)
 
 static bool may_send(struct port *port, uint8_t tc, uint32_t length, picoseconds now)
 {
-    if (!has_credit(port, tc) || credit_may_send(tx_credit(port, tc), length))
+    if (!port_needs_credit(port, tc) || credit_may_send(tx_credit(port, tc), length))
         return true;
     if (!(port->stopped & 1u << tc))
         wait_begins(port, tc, now);
@@ -58,7 +53,7 @@ static bool may_send(struct port *port, uint8_t tc, uint32_t length, picoseconds
 
 static void sent(struct port *port, const struct frame *frame, picoseconds now)
 {
-    if (!has_credit(port, frame->tc))
+    if (!port_needs_credit(port, frame->tc))
         return;
     credit_sent(tx_credit(port, frame->tc), frame->length);
     wait_ends(port, frame->tc, now);
@@ -69,11 +64,11 @@ static void arrived(struct port *port, const struct frame *frame, picoseconds no
     struct flow_control packet;
     const uint8_t *message = port_credit_update(port, frame);
     if (frame->corrupt || !message || !flow_control_parse(&packet, message, FLOW_CONTROL_BYTES)) {
-        port->counters.rx_flow_control_errors++;
+        port->counters->rx_flow_control_errors++;
         return;
     }
-    port->counters.rx_flow_control++;
-    if (!has_credit(port, packet.vl))
+    port->counters->rx_flow_control++;
+    if (!port_needs_credit(port, packet.vl))
         return;
     credit_synchronised(rx_credit(port, packet.vl), packet.fctbs);
     credit_granted(tx_credit(port, packet.vl), packet.fccl);
@@ -83,7 +78,7 @@ static void arrived(struct port *port, const struct frame *frame, picoseconds no
 /* The far end has no room for the packet, so that no update on its way can help either. */
 static bool is_held_back(const struct port *port, uint8_t tc, uint32_t length)
 {
-    const struct credit_receiver *room = &port->line.far->credit.of_class[tc].rx;
+    const struct credit_receiver *room = &port->line.far->credit->of_class[tc].rx;
     return port->stopped & 1u << tc &&
            room->used_blocks + room->spare_blocks + credit_blocks(length) > room->buffer_blocks;
 }
@@ -97,15 +92,15 @@ static uint32_t space(uint32_t length)
 
 static uint64_t held(const struct port *port, uint8_t tc)
 {
-    return (uint64_t)port->credit.of_class[tc].rx.used_blocks * CREDIT_BLOCK;
+    return (uint64_t)port->credit->of_class[tc].rx.used_blocks * CREDIT_BLOCK;
 }
 
 static bool received(struct port *port, const struct frame *frame)
 {
-    if (!has_credit(port, frame->tc))
+    if (!port_needs_credit(port, frame->tc))
         return true;
     if (!credit_received(rx_credit(port, frame->tc), frame->length)) {
-        port->counters.rx_credit_violations++;
+        port->counters->rx_credit_violations++;
         return false;
     }
     port->gauges->held += space(frame->length);
@@ -114,13 +109,13 @@ static bool received(struct port *port, const struct frame *frame)
 
 static void advertise(struct port *port, unsigned classes)
 {
-    port->credit.to_send |= (uint16_t)classes;
+    port->credit->to_send |= (uint16_t)classes;
     port->control_to_send = true;
 }
 
 static void released(struct port *port, uint8_t tc, uint32_t length, picoseconds now)
 {
-    if (!has_credit(port, tc))
+    if (!port_needs_credit(port, tc))
         return;
     credit_released(rx_credit(port, tc), length);
     port->gauges->held -= space(length);
@@ -130,7 +125,7 @@ static void released(struct port *port, uint8_t tc, uint32_t length, picoseconds
 
 static struct frame *next_frame(struct port *port)
 {
-    struct credit_state *credit = &port->credit;
+    struct credit_state *credit = port->credit;
     uint8_t *message;
     struct frame *frame =
         port_framing(port)->control_frame(port, CONTROL_CREDITS, FLOW_CONTROL_BYTES, &message);
@@ -144,7 +139,7 @@ static struct frame *next_frame(struct port *port)
                                   .fccl = credit_limit(rx_credit(port, vl))};
     flow_control_build(&packet, message);
     frame->tc = vl;
-    port->counters.tx_flow_control++;
+    port->counters->tx_flow_control++;
     credit->to_send &= (uint16_t) ~(1u << vl);
     port->control_to_send = credit->to_send;
     credit->link_initialised |= !credit->to_send;
@@ -156,25 +151,31 @@ static struct frame *next_frame(struct port *port)
 
 static void start(struct port *port, picoseconds now)
 {
-    picoseconds symbol = serialisation(port->credit.width, port->line.rate_bps);
-    advertise(port, (1u << port->credit.classes) - 1);
-    timer_set(port->clock, &port->credit.refresh, now + FLOW_CONTROL_INTERVAL_SYMBOLS / 2 * symbol);
+    picoseconds symbol = serialisation(port->credit->width, port->line.rate_bps);
+    advertise(port, (1u << port->credit->classes) - 1);
+    timer_set(port->clock, &port->credit->refresh,
+              now + FLOW_CONTROL_INTERVAL_SYMBOLS / 2 * symbol);
 }
 
 static void refresh(struct timer *timer, picoseconds now)
 {
-    struct port *port = container_of(timer, struct port, credit.refresh);
+    struct port *port = container_of(timer, struct credit_state, refresh)->port;
     start(port, now);
     port_kick(port, now);
 }
 
-static void init(struct port *port, const struct port_config *config)
+static bool init(struct port *port, struct arena *arena, const struct port_config *config)
 {
-    port->credit.classes = config->credit.vls;
-    port->credit.width = config->credit.width;
+    port->credit = arena_take(arena, 1, sizeof *port->credit);
+    if (!port->credit)
+        return false;
+    port->credit->port = port;
+    port->credit->classes = config->credit.vls;
+    port->credit->width = config->credit.width;
     for (uint8_t tc = 0; tc < config->credit.vls; tc++)
         rx_credit(port, tc)->buffer_blocks = config->credit.buffer_bytes[tc] / CREDIT_BLOCK;
-    timer_init(&port->credit.refresh, refresh);
+    timer_init(&port->credit->refresh, refresh);
+    return true;
 }
 
 static void count_stops(struct port *port, picoseconds now)
@@ -186,15 +187,15 @@ static void count_stops(struct port *port, picoseconds now)
 /* Frames in the buffers stay there. Both ends count from 0 again (Op init). */
 static void reset(struct port *port, picoseconds now)
 {
-    for (uint8_t tc = 0; tc < port->credit.classes; tc++) {
+    for (uint8_t tc = 0; tc < port->credit->classes; tc++) {
         wait_ends(port, tc, now);
         *tx_credit(port, tc) = (struct credit_sender){0};
         rx_credit(port, tc)->abr = rx_credit(port, tc)->promised = 0;
     }
-    port->credit.link_initialised = false;
-    port->credit.to_send = 0;
+    port->credit->link_initialised = false;
+    port->credit->to_send = 0;
     port->control_to_send = false;
-    timer_cancel(&port->credit.refresh);
+    timer_cancel(&port->credit->refresh);
 }
 
 const struct flow_control_ops flow_control_credits = {

@@ -2,11 +2,12 @@
  * together. A port that must stop one priority pauses the link, until it has to stop none. */
 #include "link/pauses.h"
 
-static void init(struct port *port, const struct port_config *config)
+static bool init(struct port *port, struct arena *arena, const struct port_config *config)
 {
-    pauses_init(port, config);
+    bool done = pauses_init(port, arena, config);
     port->pause.of_link = true;
     port->pause.obeyed = 0xFF;
+    return done;
 }
 
 static void arrived(struct port *port, const struct frame *frame, picoseconds now)

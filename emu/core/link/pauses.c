@@ -11,7 +11,7 @@ static void count_received(struct port *port, picoseconds now)
         int priority = __builtin_ctz(left);
         picoseconds duration = now - port->pause.since[priority];
         port->pause.since[priority] = now;
-        port->counters.rx_pause_duration[priority] += duration;
+        port->counters->rx_pause_duration[priority] += duration;
         longest = duration > longest ? duration : longest;
         together += duration;
     }
@@ -31,7 +31,7 @@ static void pause_ends(struct port *port, uint8_t priority, picoseconds now)
 {
     count_received(port, now);
     port->stopped &= (uint16_t) ~(1u << priority);
-    port->counters.rx_pause_transition[priority]++;
+    port->counters->rx_pause_transition[priority]++;
 }
 
 static void pause_arm(struct port *port)
@@ -87,13 +87,13 @@ static void priority_resumed(struct port *port, uint8_t priority, picoseconds no
 bool pause_received(struct port *port, const struct frame *frame, struct pause *pause)
 {
     if (frame->corrupt || !pause_parse(port_framing(port), pause, frame)) {
-        port->counters.rx_mac_control_unknown++;
+        port->counters->rx_mac_control_unknown++;
         return false;
     }
-    port->counters.rx_pause_frames++;
-    port->counters.rx_global_pause += pause->global;
+    port->counters->rx_pause_frames++;
+    port->counters->rx_global_pause += pause->global;
     for (unsigned left = pause->global ? 0 : pause->enable; left; left &= left - 1)
-        port->counters.rx_pause[__builtin_ctz(left)]++;
+        port->counters->rx_pause[__builtin_ctz(left)]++;
     return true;
 }
 
@@ -128,10 +128,10 @@ void port_ignore_pauses(struct port *port, uint8_t priority, bool ignore, picose
 
 static void count_pause_sent(struct port *port, const struct pause *pause)
 {
-    port->counters.tx_pause_frames++;
-    port->counters.tx_global_pause += pause->global;
+    port->counters->tx_pause_frames++;
+    port->counters->tx_global_pause += pause->global;
     for (unsigned left = pause->global ? 0 : pause->enable; left; left &= left - 1)
-        port->counters.tx_pause[__builtin_ctz(left)]++;
+        port->counters->tx_pause[__builtin_ctz(left)]++;
 }
 
 struct frame *pause_frame(struct port *port, const struct pause *pause)
@@ -156,7 +156,7 @@ SELDOM struct frame *pfc_next_frame(struct port *port)
 
 static void count_pausing(struct port *port, int priority, picoseconds now)
 {
-    port->counters.tx_pause_duration[priority] += now - port->pause.stopping_since[priority];
+    port->counters->tx_pause_duration[priority] += now - port->pause.stopping_since[priority];
     port->pause.stopping_since[priority] = now;
 }
 
@@ -203,12 +203,14 @@ static void pause_refresh(struct timer *timer, picoseconds now)
 
 /* ---- both directions ------------------------------------------------------------------- */
 
-void pauses_init(struct port *port, const struct port_config *config)
+bool pauses_init(struct port *port, struct arena *arena, const struct port_config *config)
 {
+    (void)arena;
     port->pause.obeyed = config->pause.priorities;
     port->pause.response = config->pause.response_ps;
     timer_init(&port->pause.due, pause_due);
     timer_init(&port->pause.refresh, pause_refresh);
+    return true;
 }
 
 void pauses_count(struct port *port, picoseconds now)

@@ -11,7 +11,8 @@
 
 #include "link/port.h"
 
-void pauses_init(struct port *port, const struct port_config *config);
+/* `init` of flow_control.h. */
+bool pauses_init(struct port *port, struct arena *arena, const struct port_config *config);
 /* The link is down: ends all pauses in both directions. */
 void pauses_reset(struct port *port, picoseconds now);
 /* Counts pauses in both directions that are not over yet, up to `now`. */

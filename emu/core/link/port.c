@@ -8,7 +8,19 @@
 /* A paced line sends delayed frames at this multiple of its rate. */
 enum { CATCH_UP_SPEED = 8 };
 
-void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
+static bool lanes_init(struct port *port, struct arena *arena, const struct port_config *config)
+{
+    struct lanes *lanes = arena_take(arena, 1, sizeof *lanes);
+    if (!lanes)
+        return false;
+    memcpy(lanes->sl2vl, config->sl2vl, sizeof lanes->sl2vl);
+    lanes->tables = config->vlarb;
+    vlarb_init(&lanes->arbiter, &lanes->tables);
+    port->lanes = lanes;
+    return true;
+}
+
+bool port_init(struct port *port, struct arena *arena, struct clock *clock, struct frame_pool *pool,
                const struct port_handler *handler, void *owner, const struct port_config *config)
 {
     *port = (struct port){.clock = clock,
@@ -20,14 +32,14 @@ void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
                           .vls = config->credit.vls,
                           .arbitrates_lanes = config->credit.vls > 1 &&
                                               config->vlarb.high.count + config->vlarb.low.count,
-                          .vlarb_tables = config->vlarb,
-                          .gauges = &port->own_gauges};
+                          .gauges = &port->own_gauges,
+                          .counters = arena_take(arena, 1, sizeof *port->counters)};
     memcpy(port->mac, config->mac, sizeof port->mac);
-    memcpy(port->sl2vl, config->sl2vl, sizeof port->sl2vl);
-    vlarb_init(&port->vlarb, &port->vlarb_tables);
     timer_init(&port->line.arrival, line_arrival);
     timer_init(&port->done, transmission_done);
-    port_flow_control(port)->init(port, config);
+    return port->counters &&
+           (config->framing != FRAMING_INFINIBAND || lanes_init(port, arena, config)) &&
+           port_flow_control(port)->init(port, arena, config);
 }
 
 static picoseconds whole_byte_time(uint64_t rate_bps)
@@ -213,12 +225,12 @@ static struct port *counting_port(struct port *port, struct frame *frame)
 void port_count_drop(struct port *port, struct frame *frame)
 {
     struct port *by = counting_port(port, frame);
-    by->counters.dropped[frame->tc] += is_packet(frame);
+    by->counters->dropped[frame->tc] += is_packet(frame);
 }
 
 void port_count_oversize(struct port *port, struct frame *frame)
 {
-    counting_port(port, frame)->counters.rx_oversize++;
+    counting_port(port, frame)->counters->rx_oversize++;
     port_count_drop(port, frame);
 }
 
@@ -231,7 +243,7 @@ static void drop(struct port *port, struct frame *frame)
 
 static void drop_malformed(struct port *port, struct frame *frame)
 {
-    port->counters.rx_malformed++;
+    port->counters->rx_malformed++;
     drop(port, frame);
 }
 
@@ -244,8 +256,8 @@ static void control_arrived(struct port *port, struct frame *frame, picoseconds 
 static void packet_arrived(struct port *port, struct frame *frame, picoseconds now)
 {
     if (frame->corrupt)
-        port->counters.rx_crc_errors++;
-    struct class_counters *counters = &port->counters.of_class[frame->tc];
+        port->counters->rx_crc_errors++;
+    struct class_counters *counters = &port->traffic[frame->tc];
     counters->rx_packets++;
     counters->rx_bytes += frame->length;
     const struct flow_control_ops *flow_control = port_flow_control(port);
@@ -284,7 +296,7 @@ static struct frame *next_frame(struct port *port, picoseconds now)
     frame = port->handler->pull ? port->handler->pull(port, now) : NULL;
     if (!frame)
         return NULL;
-    struct class_counters *counters = &port->counters.of_class[frame->tc];
+    struct class_counters *counters = &port->traffic[frame->tc];
     counters->tx_packets++;
     counters->tx_bytes += frame->length;
     if (flow_control->sent)
@@ -336,7 +348,7 @@ void transmission_done(struct timer *timer, picoseconds now)
 
 void port_lose(struct port *port, struct frame *frame)
 {
-    counting_port(port, frame)->counters.link_down_discard += is_packet(frame);
+    counting_port(port, frame)->counters->link_down_discard += is_packet(frame);
     port_count_drop(port, frame);
     frame_free(port->pool, frame);
 }
@@ -420,7 +432,7 @@ void port_link_down(struct port *port, picoseconds now)
     if (port->stands_in) {
         lose_frames_of_other(port);
     } else {
-        port->counters.link_downed++;
+        port->counters->link_downed++;
         lose_frames(port);
     }
     port_flow_control(port)->reset(port, now);

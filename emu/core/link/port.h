@@ -15,14 +15,14 @@
 #ifndef EMU_LINK_PORT_H
 #define EMU_LINK_PORT_H
 
-#include "headers/lrh.h"
 #include "link/credit_state.h"
 #include "link/flow_control.h"
 #include "link/framing.h"
+#include "link/lanes.h"
 #include "link/pause_state.h"
 #include "link/port_config.h"
 #include "link/qos_map.h"
-#include "link/vlarb.h"
+#include "sim/arena.h"
 #include "sim/cache_line.h"
 #include "sim/frame.h"
 
@@ -89,14 +89,14 @@ static inline picoseconds line_backlog(const struct line *line, picoseconds now)
     return line->paced && line->free_at > now ? line->free_at - now : 0;
 }
 
-/* The counters of a port. ports.def describes each. */
+/* The counters of a port; ports.def describes each. Those of each packet are in the port itself, by
+ * class; the others are apart. */
 struct class_counters {
 #define PORT_TRAFFIC(name, ...) uint64_t name;
 #include "counters/ports.def"
 };
 
 struct port_counters {
-    struct class_counters of_class[CLASSES];
 #define PORT(name, ...) uint64_t name;
 #define PORT_PER_PRIORITY(name, ...) uint64_t name[PRIORITIES];
 #define PORT_PER_CLASS(name, ...) uint64_t name[CLASSES];
@@ -120,7 +120,8 @@ struct stopped_ports {
 };
 
 /* Ordered by cache lines: the members that every frame needs, the frame that is being sent, the
- * frames on the line, then the members that are seldom needed. */
+ * frames on the line, the counters of its class. What few frames need, or the ports of one kind of
+ * fabric alone, is apart, so that the ports of a large fabric fill few pages. */
 struct port {
     ON_A_LINE void *owner;
     const struct port_handler *handler;
@@ -148,27 +149,19 @@ struct port {
     struct timer done;     /* the last bit of that frame leaves */
 
     ON_A_LINE struct line line; /* from this port to the far end */
+    ON_A_LINE struct class_counters traffic[CLASSES];
 
-    uint32_t index; /* in the fabric */
+    struct credit_state *credit;    /* NULL: its flow control is another */
+    struct lanes *lanes;            /* NULL: its framing is not InfiniBand's */
+    struct port_counters *counters; /* never NULL */
+    uint32_t index;                 /* in the fabric */
     uint8_t mac[6];
     uint8_t cuts; /* how many faults keep the link down */
-
-    /* State of its flow control. */
-    struct pause_state pause;
-    ON_A_LINE struct credit_state credit;
-
-    /* InfiniBand: the lane of packets that leave by this port, by their service level, and the
-     * arbitration between lanes. */
-    uint8_t sl2vl[SLS];
-    struct vlarb_tables vlarb_tables;
-    struct vlarb vlarb;
-
-    struct gauges own_gauges;            /* used while the port is not sampled */
+    bool is_on_stopped_ports;
     struct stopped_ports *stopped_ports; /* the list that it joins when it is stopped; NULL: none */
     struct port *next_stopped;
-    bool is_on_stopped_ports;
-
-    ON_A_LINE struct port_counters counters;
+    struct gauges own_gauges; /* used while the port is not sampled */
+    struct pause_state pause;
 };
 
 static_assert(offsetof(struct port, up) == 1 * CACHE_LINE &&
@@ -183,8 +176,8 @@ void port_count_drop(struct port *port, struct frame *frame);
 /* Counts a frame that is too long for memory: only its headers are stored. */
 void port_count_oversize(struct port *port, struct frame *frame);
 
-/* Set-up only. */
-void port_init(struct port *port, struct clock *clock, struct frame_pool *pool,
+/* Set-up only. False when there is no memory. */
+bool port_init(struct port *port, struct arena *arena, struct clock *clock, struct frame_pool *pool,
                const struct port_handler *handler, void *owner, const struct port_config *config);
 
 /* The frequent events of a port: a frame arrives at the far end, and the last bit of a frame
@@ -239,6 +232,12 @@ static inline const struct flow_control_ops *port_flow_control(const struct port
 static inline uint8_t *port_credit_update(const struct port *port, const struct frame *frame)
 {
     return port_framing(port)->control_message(frame, CONTROL_CREDITS, FLOW_CONTROL_BYTES);
+}
+
+/* Whether frames of a class need credit to leave. */
+static inline bool port_needs_credit(const struct port *port, uint8_t tc)
+{
+    return port->credit && tc < port->credit->classes;
 }
 
 /* Whether port_may_send depends on the length. */

@@ -20,7 +20,7 @@ static inline void change_lane(struct frame *frame, uint8_t vl)
 /* Moves a packet to its lane at egress port `out`; false when it has none there. */
 static inline bool lane_chosen(struct frame *frame, const struct port *out)
 {
-    uint8_t vl = out->sl2vl[lrh_sl(frame->bytes)];
+    uint8_t vl = out->lanes->sl2vl[lrh_sl(frame->bytes)];
     if (vl == frame->tc || frame->tc == VL_MANAGEMENT)
         return true;
     if (vl == VL_MANAGEMENT)

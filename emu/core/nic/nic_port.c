@@ -51,7 +51,8 @@ bool nic_init(struct nic *nic, struct arena *arena, struct clock *clock, struct 
     if (!config_is_valid(config))
         return false;
     nic->framing = framing_of(config);
-    port_init(&nic->port, clock, pool, &handler, nic, &config->port);
+    if (!port_init(&nic->port, arena, clock, pool, &handler, nic, &config->port))
+        return false;
     timer_init(&nic->data_ready, data_is_ready);
     rx_throttle_init(&nic->rx_throttle, &nic->port, config->qos_map, &nic->counters.rx_memory_waits,
                      &nic->counters.rx_memory_discards);
@@ -262,10 +263,10 @@ static struct frame *pull_lane(struct nic *nic, picoseconds now)
         if (lane_is_ready(nic, vl, now))
             ready |= (uint16_t)(1u << vl);
     }
-    uint8_t vl = vlarb_pick(&port->vlarb, &port->vlarb_tables, ready);
+    uint8_t vl = vlarb_pick(&port->lanes->arbiter, &port->lanes->tables, ready);
     struct frame *frame = vl == VL_NONE ? NULL : next_of_lane(nic, vl, now);
     if (frame)
-        vlarb_sent(&port->vlarb, frame->length);
+        vlarb_sent(&port->lanes->arbiter, frame->length);
     return frame;
 }
 

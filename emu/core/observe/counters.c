@@ -8,8 +8,16 @@
 #include "switch/egress_queue.h"
 #include "switch/switch.h"
 
-/* Which struct an offset is of. A switch port begins with its port. */
-enum place { IN_PORT, IN_GAUGES, IN_SWITCH_PORT, IN_NIC, PLACES };
+/* Which struct an offset is of. */
+enum place {
+    IN_PORT,
+    IN_PORT_COUNTERS,
+    IN_GAUGES,
+    IN_SWITCH_PORT,
+    IN_SWITCH_COUNTERS,
+    IN_NIC,
+    PLACES
+};
 
 #define CELLS(type, member) (sizeof(((type *)0)->member) / sizeof(int64_t))
 #define ROW(name_, place_, type, member, cells_, stride_, ...)                                     \
@@ -22,20 +30,20 @@ enum place { IN_PORT, IN_GAUGES, IN_SWITCH_PORT, IN_NIC, PLACES };
 #define FIELD(name, place, type, member, ...)                                                      \
     ROW(name, place, type, member, CELLS(type, member), sizeof(int64_t), __VA_ARGS__)
 
-#define PORT(field, ...) FIELD(#field, IN_PORT, struct port, counters.field, __VA_ARGS__)
+#define PORT(field, ...) FIELD(#field, IN_PORT_COUNTERS, struct port_counters, field, __VA_ARGS__)
 #define PORT_PER_PRIORITY PORT
 #define PORT_PER_CLASS PORT
 #define PORT_TRAFFIC(field, ...)                                                                   \
-    ROW(#field, IN_PORT, struct port, counters.of_class[0].field, CLASSES,                         \
-        sizeof(struct class_counters), __VA_ARGS__)
+    ROW(#field, IN_PORT, struct port, traffic[0].field, CLASSES, sizeof(struct class_counters),    \
+        __VA_ARGS__)
 #define PORT_GAUGE(name, field, ...) FIELD(#name, IN_GAUGES, struct gauges, field, __VA_ARGS__)
 #define SWITCH(field, ...)                                                                         \
-    FIELD(#field, IN_SWITCH_PORT, struct switch_port, counters.field, __VA_ARGS__)
+    FIELD(#field, IN_SWITCH_COUNTERS, struct switch_port_counters, field, __VA_ARGS__)
 #define SWITCH_PER_CLASS SWITCH
 #define SWITCH_FIELD(name, field, ...)                                                             \
     FIELD(#name, IN_SWITCH_PORT, struct switch_port, field, __VA_ARGS__)
 #define WATCHDOG(field, ...)                                                                       \
-    FIELD("watchdog_" #field, IN_SWITCH_PORT, struct switch_port, counters.watchdog.field,         \
+    FIELD("watchdog_" #field, IN_SWITCH_COUNTERS, struct switch_port_counters, watchdog.field,     \
           __VA_ARGS__)
 #define PUBLIC(...) {__VA_ARGS__},
 
@@ -83,13 +91,16 @@ static void read_cells(const struct counter *table, uint32_t rows, const void *c
 
 void port_counter_cells(struct port *port, int64_t now_ps, int64_t *cells)
 {
+    const struct switch_port *of_switch = port_of_switch(port);
     const void *places[PLACES] = {
         [IN_PORT] = port,
+        [IN_PORT_COUNTERS] = port->counters,
         [IN_GAUGES] = port->gauges,
-        [IN_SWITCH_PORT] = port_of_switch(port),
+        [IN_SWITCH_PORT] = of_switch,
+        [IN_SWITCH_COUNTERS] = of_switch ? of_switch->counters : NULL,
     };
     port_settle(port, now_ps);
-    if (port_of_switch(port))
+    if (of_switch)
         egress_queue_note_peak(switch_port_of(port));
     read_cells(ports, PORT_ROWS, places, cells);
 }

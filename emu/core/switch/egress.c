@@ -15,10 +15,10 @@ static uint64_t *closed_by(struct switch_port *out, const struct frame *frame)
 {
     uint16_t bit = (uint16_t)(1u << frame->tc);
     if (!out->port.up)
-        return &out->port.counters.link_down_discard;
+        return &out->port.counters->link_down_discard;
     if (out->dropping & bit)
-        return &out->counters.watchdog.tx_dropped[frame->tc];
-    return out->stalled & bit ? &out->counters.hoq_discard : NULL;
+        return &out->counters->watchdog.tx_dropped[frame->tc];
+    return out->stalled & bit ? &out->counters->hoq_discard : NULL;
 }
 
 /* The disciplines of a queue that may do something to the frame, one bit for each. */
@@ -76,7 +76,7 @@ static uint8_t next_queue(const struct fabric_switch *sw, struct switch_port *ou
 {
     static_assert((int)VL_NONE == (int)ARBITER_NONE, "both mean that nothing may go");
     if (out->port.arbitrates_lanes)
-        return vlarb_pick(&out->port.vlarb, &out->port.vlarb_tables, sendable);
+        return vlarb_pick(&out->port.lanes->arbiter, &out->port.lanes->tables, sendable);
     return arbiter_pick(&out->arbiter, &out->deficits, &sw->config.arbiter, out->queue, sendable);
 }
 
@@ -110,9 +110,9 @@ struct frame *egress_pull(struct port *port, picoseconds now)
         return NULL;
     struct frame *frame = egress_queue_pop(out, queue);
     if (port->arbitrates_lanes)
-        vlarb_sent(&port->vlarb, frame->length);
+        vlarb_sent(&port->lanes->arbiter, frame->length);
     if (out->hoq_is_limited)
-        hoq_moved(&out->hoq, queue);
+        hoq_moved(out->hoq, queue);
     left_queue(out, queue, frame);
     return frame;
 }

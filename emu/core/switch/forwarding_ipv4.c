@@ -15,11 +15,11 @@ static const struct route *find_route(const struct fabric_switch *sw, struct swi
     uint32_t destination = ipv4_destination(header);
     const struct route *route = routes_find(&sw->routes, (uint16_t)destination);
     if (destination >> 16 != HOST_NETWORK || !route->count) {
-        in->counters.no_route++;
+        in->counters->no_route++;
         return NULL;
     }
     if (ipv4_ttl(header) <= 1) {
-        in->counters.ttl_expired++;
+        in->counters->ttl_expired++;
         return NULL;
     }
     return route;

@@ -21,12 +21,12 @@ static uint16_t next_hop(struct fabric_switch *sw, const struct frame *frame,
 /* Whether both ports allow the P_Key of a packet. Counts a violation. */
 static bool may_pass(struct switch_port *in, struct switch_port *out, const struct frame *frame)
 {
-    if (in->pkeys.inbound && !pkey_passes(&in->pkeys, frame)) {
-        in->counters.rcv_constraint_errors++;
+    if (in->pkeys && in->pkeys->inbound && !pkey_passes(in->pkeys, frame)) {
+        in->counters->rcv_constraint_errors++;
         return false;
     }
-    if (out->pkeys.outbound && !pkey_passes(&out->pkeys, frame)) {
-        out->counters.xmit_constraint_errors++;
+    if (out->pkeys && out->pkeys->outbound && !pkey_passes(out->pkeys, frame)) {
+        out->counters->xmit_constraint_errors++;
         return false;
     }
     return true;
@@ -39,7 +39,7 @@ static bool find_way(struct fabric_switch *sw, struct switch_port *in, struct fr
 {
     const struct route *route = routes_find(&sw->routes, lrh_dlid(frame->bytes));
     if (!route->count) {
-        in->counters.no_route++;
+        in->counters->no_route++;
         return false;
     }
     frame->out_port = next_hop(sw, frame, route, now);
@@ -48,7 +48,7 @@ static bool find_way(struct fabric_switch *sw, struct switch_port *in, struct fr
         return false;
     if (lane_chosen(frame, &out->port))
         return true;
-    in->counters.no_lane++;
+    in->counters->no_lane++;
     return false;
 }
 

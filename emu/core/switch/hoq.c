@@ -3,14 +3,9 @@
 #include "switch/egress_queue.h"
 #include "switch/ingress.h"
 
-static struct switch_port *of_hoq(struct hoq *hoq)
-{
-    return container_of(hoq, struct switch_port, hoq);
-}
-
 static void arm(struct switch_port *out)
 {
-    struct hoq *hoq = &out->hoq;
+    struct hoq *hoq = out->hoq;
     picoseconds next = NEVER;
     for (unsigned left = hoq->blocked | out->stalled; left; left &= left - 1)
         if (hoq->due[__builtin_ctz(left)] < next)
@@ -23,7 +18,7 @@ static void arm(struct switch_port *out)
 
 void hoq_blocked(struct switch_port *out, uint8_t vl, picoseconds now)
 {
-    struct hoq *hoq = &out->hoq;
+    struct hoq *hoq = out->hoq;
     if ((hoq->blocked | out->stalled) & 1u << vl)
         return;
     hoq->blocked |= (uint16_t)(1u << vl);
@@ -41,7 +36,7 @@ void hoq_moved(struct hoq *hoq, uint8_t vl)
 static void discard_head(struct switch_port *out, uint8_t vl, picoseconds now)
 {
     struct frame *frame = egress_queue_pop(out, vl);
-    out->counters.hoq_discard++;
+    out->counters->hoq_discard++;
     if (!out->queue[vl].count)
         port_emptied(&out->port, vl, now);
     ingress_discard(out->port.owner, frame, now);
@@ -49,7 +44,7 @@ static void discard_head(struct switch_port *out, uint8_t vl, picoseconds now)
 
 static void stall(struct switch_port *out, uint8_t vl, picoseconds now)
 {
-    struct hoq *hoq = &out->hoq;
+    struct hoq *hoq = out->hoq;
     out->stalled |= (uint16_t)(1u << vl);
     hoq->due[vl] = now + HOQ_STALL_LIVES * hoq->config.life_ps;
     hoq->discarded[vl] = 0;
@@ -60,7 +55,7 @@ static void stall(struct switch_port *out, uint8_t vl, picoseconds now)
 /* Discards the first packet of a lane. The port_kick after it looks at the next packet. */
 static void lifetime_over(struct switch_port *out, uint8_t vl, picoseconds now)
 {
-    struct hoq *hoq = &out->hoq;
+    struct hoq *hoq = out->hoq;
     hoq->blocked &= (uint16_t) ~(1u << vl);
     if (!out->queue[vl].count)
         return; /* its link went down meanwhile */
@@ -72,7 +67,7 @@ static void lifetime_over(struct switch_port *out, uint8_t vl, picoseconds now)
 static void timer_due(struct timer *timer, picoseconds now)
 {
     struct hoq *hoq = container_of(timer, struct hoq, timer);
-    struct switch_port *out = of_hoq(hoq);
+    struct switch_port *out = hoq->port;
     for (uint8_t vl = 0; vl < CLASSES; vl++) {
         if (!((hoq->blocked | out->stalled) & 1u << vl) || hoq->due[vl] > now)
             continue;
@@ -85,9 +80,17 @@ static void timer_due(struct timer *timer, picoseconds now)
     port_kick(&out->port, now);
 }
 
-void hoq_init(struct switch_port *out, const struct hoq_config *config)
+bool hoq_init(struct switch_port *out, struct arena *arena, const struct hoq_config *config)
 {
-    out->hoq.config = *config;
-    out->hoq_is_limited = config->life_ps;
-    timer_init(&out->hoq.timer, timer_due);
+    if (!config->life_ps)
+        return true;
+    struct hoq *hoq = arena_take(arena, 1, sizeof *hoq);
+    if (!hoq)
+        return false;
+    hoq->port = out;
+    hoq->config = *config;
+    timer_init(&hoq->timer, timer_due);
+    out->hoq = hoq;
+    out->hoq_is_limited = true;
+    return true;
 }

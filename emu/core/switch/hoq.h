@@ -15,7 +15,8 @@
 
 enum { HOQ_STALL_LIVES = 8 };
 
-void hoq_init(struct switch_port *out, const struct hoq_config *config);
+/* Set-up only. False when there is no memory. */
+bool hoq_init(struct switch_port *out, struct arena *arena, const struct hoq_config *config);
 
 /* The first packet of a lane has no credit. */
 void hoq_blocked(struct switch_port *out, uint8_t vl, picoseconds now);

@@ -6,7 +6,10 @@
 #include "sim/frame.h"
 #include "switch/switch_config.h"
 
+struct switch_port;
+
 struct hoq {
+    struct switch_port *port;
     struct hoq_config config;
     uint16_t blocked;           /* one bit for each lane whose first packet waits for credit */
     uint8_t discarded[CLASSES]; /* in a row */

@@ -11,12 +11,12 @@ static bool charge_buffer(struct fabric_switch *sw, struct switch_port *in,
     bool fits = buffer_charge(&sw->buffer, ingress, pfc, frame->length);
     if (lossless)
         pfc_update(sw, in, tc, now);
-    if (ingress->headroom && ingress->headroom > in->counters.headroom_peak_bytes[tc])
-        in->counters.headroom_peak_bytes[tc] = ingress->headroom;
+    if (ingress->headroom && ingress->headroom > in->counters->headroom_peak_bytes[tc])
+        in->counters->headroom_peak_bytes[tc] = ingress->headroom;
     if (fits)
         in->port.gauges->held += frame->length;
     else {
-        in->counters.rx_buf_discard[tc]++;
+        in->counters->rx_buf_discard[tc]++;
         *sw->lossless_dropped += lossless;
     }
     return fits;

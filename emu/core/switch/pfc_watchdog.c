@@ -53,8 +53,8 @@ enum watchdog_verdict watchdog_look(struct watchdog_queue *queue,
 
 static struct watchdog_sight sight(const struct switch_port *own, uint8_t priority)
 {
-    const struct port_counters *counters = &own->port.counters;
-    const struct class_counters *packets = &counters->of_class[priority];
+    const struct port_counters *counters = own->port.counters;
+    const struct class_counters *packets = &own->port.traffic[priority];
     return (struct watchdog_sight){
         .waiting = own->queue[own->queue_of[priority]].count > 0,
         .tx_packets = packets->tx_packets,
@@ -76,18 +76,18 @@ static void count_storm(struct watchdog_counters *counters, uint8_t priority)
 static void storm(struct fabric_switch *sw, struct switch_port *own, uint8_t priority,
                   picoseconds now)
 {
-    count_storm(&own->counters.watchdog, priority);
+    count_storm(&own->counters->watchdog, priority);
     if (sw->config.watchdog.action == WATCHDOG_FORWARD)
         port_ignore_pauses(&own->port, priority, true, now);
     if (sw->config.watchdog.action == WATCHDOG_DROP) {
         own->dropping |= (uint8_t)(1u << priority);
-        own->counters.watchdog.tx_dropped[priority] += egress_queue_flush(own, priority, now);
+        own->counters->watchdog.tx_dropped[priority] += egress_queue_flush(own, priority, now);
     }
 }
 
 static void restored(struct switch_port *own, uint8_t priority, picoseconds now)
 {
-    own->counters.watchdog.restored[priority]++;
+    own->counters->watchdog.restored[priority]++;
     own->dropping &= (uint8_t) ~(1u << priority);
     port_ignore_pauses(&own->port, priority, false, now);
 }
@@ -105,7 +105,7 @@ static void look(struct fabric_switch *sw, struct switch_port *own, uint8_t prio
     struct watchdog_queue *queue = &own->watchdog[priority];
     struct watchdog_sight seen = sight(own, priority);
     if (queue->stormed)
-        count(&own->counters.watchdog, priority, &queue->last, &seen);
+        count(&own->counters->watchdog, priority, &queue->last, &seen);
     switch (watchdog_look(queue, &sw->config.watchdog, &seen)) {
     case WATCHDOG_STORM:
         storm(sw, own, priority, now);
@@ -130,9 +130,18 @@ static void poll_due(struct timer *timer, picoseconds now)
     timer_set(sw->clock, timer, now + sw->config.watchdog.poll_ps);
 }
 
-void pfc_watchdog_init(struct fabric_switch *sw)
+bool pfc_watchdog_init(struct fabric_switch *sw, struct arena *arena)
 {
     timer_init(&sw->watchdog_poll, poll_due);
+    if (sw->config.watchdog.action == WATCHDOG_OFF)
+        return true;
+    for (uint32_t number = 1; number <= sw->config.ports; number++) {
+        struct switch_port *own = switch_port(sw, number);
+        own->watchdog = arena_take(arena, PRIORITIES, sizeof *own->watchdog);
+        if (!own->watchdog)
+            return false;
+    }
+    return true;
 }
 
 void pfc_watchdog_start(struct fabric_switch *sw, picoseconds now)

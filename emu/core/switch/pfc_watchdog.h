@@ -27,7 +27,8 @@ enum watchdog_verdict watchdog_look(struct watchdog_queue *queue,
                                     const struct watchdog_config *config,
                                     const struct watchdog_sight *now);
 
-void pfc_watchdog_init(struct fabric_switch *sw);
+/* Set-up only. False when there is no memory. */
+bool pfc_watchdog_init(struct fabric_switch *sw, struct arena *arena);
 void pfc_watchdog_start(struct fabric_switch *sw, picoseconds now);
 
 #endif

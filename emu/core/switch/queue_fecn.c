@@ -35,7 +35,8 @@ static bool is_victim(const struct fecn *fecn, const struct port *out, const str
 {
     uint32_t two_packets = 2 * frame->length, threshold = fecn->threshold_bytes[frame->tc];
     uint32_t plenty = threshold > two_packets ? threshold : two_packets;
-    return !credit_may_send(&out->credit.of_class[frame->tc].tx, plenty);
+    return port_needs_credit(out, frame->tc) &&
+           !credit_may_send(&out->credit->of_class[frame->tc].tx, plenty);
 }
 
 static bool is_candidate(const struct fecn *fecn, const struct port *out, const struct frame *frame,
@@ -57,7 +58,7 @@ static enum queue_verdict join(void *state, struct switch_port *out, uint8_t que
         return QUEUE_TAKES;
     }
     fecn->unmarked[frame->tc] = 0;
-    out->counters.fecn_marked[frame->tc]++;
+    out->counters->fecn_marked[frame->tc]++;
     frame->bytes[flags_offset(frame)] |= FECN_BIT;
     if (frame_is_whole(frame))
         vcrc_renew(frame->bytes, frame->length);

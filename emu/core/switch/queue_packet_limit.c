@@ -14,7 +14,7 @@ static enum queue_verdict join(void *state, struct switch_port *out, uint8_t que
     (void)frame;
     if (out->queue[queue].count < limit->packets)
         return QUEUE_TAKES;
-    out->counters.vl15_dropped++;
+    out->counters->vl15_dropped++;
     return QUEUE_DROPS;
 }
 

@@ -19,7 +19,7 @@ static enum queue_verdict join(void *state, struct switch_port *out, uint8_t que
     const struct buffer *buffer = &switch_of(&out->port)->buffer;
     if (out->queue[queue].bytes + frame->length <= limit_now(threshold, buffer))
         return QUEUE_TAKES;
-    out->counters.tx_queue_discard[frame->tc]++;
+    out->counters->tx_queue_discard[frame->tc]++;
     return QUEUE_DROPS;
 }
 

@@ -32,13 +32,13 @@ SELDOM static void mark(const struct queue_wred *wred, struct switch_port *out, 
         return;
     const struct fabric_switch *sw = switch_of(&out->port);
     if (sw->mark && out->external_wred) {
-        out->counters.ecn_marked[frame->tc] += sw->mark(sw->external_datapath, out, queue, frame);
+        out->counters->ecn_marked[frame->tc] += sw->mark(sw->external_datapath, out, queue, frame);
         return;
     }
     uint32_t depth = (uint32_t)out->queue[queue].bytes;
     if (wred_marks(curve, depth, draw(curve, header, frame->stored - frame->ip))) {
         ipv4_set_ce(header);
-        out->counters.ecn_marked[frame->tc]++;
+        out->counters->ecn_marked[frame->tc]++;
     }
 }
 

@@ -31,11 +31,11 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
     struct switch_port *in = switch_port_of(port);
     const struct forwarding_ops *forwarding = forwardings[sw->config.forwarding];
     if (frame->corrupt && !sw->config.cut_through)
-        refuse(sw, in, frame, &in->counters.corrupt, now);
+        refuse(sw, in, frame, &in->counters->corrupt, now);
     else if (forwarding->needs_ip && !frame->ip)
-        refuse(sw, in, frame, &in->counters.not_ip, now);
+        refuse(sw, in, frame, &in->counters->not_ip, now);
     else if (in->dropping & 1u << frame->tc)
-        refuse(sw, in, frame, &in->counters.watchdog.rx_dropped[frame->tc], now);
+        refuse(sw, in, frame, &in->counters->watchdog.rx_dropped[frame->tc], now);
     else if (ingress_charge(sw, in, frame, now))
         forwarding->forward(sw, in, frame, now);
     else {
@@ -55,7 +55,7 @@ static void sent(struct port *port, const struct charge *charge, picoseconds now
 static void link_down(struct port *port, picoseconds now)
 {
     for (uint8_t tc = 0; tc < CLASSES; tc++)
-        port->counters.link_down_discard += egress_queue_flush(switch_port_of(port), tc, now);
+        port->counters->link_down_discard += egress_queue_flush(switch_port_of(port), tc, now);
 }
 
 static const struct port_handler handler = {
@@ -128,32 +128,50 @@ static uint64_t queued(const void *owner, uint16_t number)
     return (uint64_t)sw->ports[number - 1].port.gauges->queued;
 }
 
-/* The first of the switch's maps that is equal to `map`: ports that use one copy need less of the
- * cache. */
-static const struct qos_map *find_same(const struct fabric_switch *sw, const struct qos_map *map)
+/* A copy of `map`, which ports of the switch with equal maps share; NULL when there is no memory.
+ */
+static const struct qos_map *shared_qos_map(const struct fabric_switch *sw, struct arena *arena,
+                                            const struct qos_map *map)
 {
-    const struct switch_port *port = sw->ports;
-    while (memcmp(&port->qos_map, map, sizeof *map) != 0)
-        port++;
-    return &port->qos_map;
+    for (const struct switch_port *port = sw->ports; port->port.qos_map; port++)
+        if (memcmp(port->port.qos_map, map, sizeof *map) == 0)
+            return port->port.qos_map;
+    struct qos_map *copy = arena_take(arena, 1, sizeof *copy);
+    if (copy)
+        *copy = *map;
+    return copy;
+}
+
+/* False when there is no memory. */
+static bool pkeys_init(struct switch_port *own, struct arena *arena,
+                       const struct pkey_filter *pkeys)
+{
+    if (!pkeys->inbound && !pkeys->outbound)
+        return true;
+    own->pkeys = arena_take(arena, 1, sizeof *own->pkeys);
+    if (own->pkeys)
+        *own->pkeys = *pkeys;
+    return own->pkeys;
 }
 
 static bool port_setup(struct fabric_switch *sw, uint32_t number, struct arena *arena,
                        const struct switch_port_config *config)
 {
     struct switch_port *own = switch_port(sw, number);
-    port_init(&own->port, sw->clock, sw->pool, &handler, sw, &config->port);
+    const struct qos_map *qos_map = shared_qos_map(sw, arena, &config->qos_map);
+    own->counters = arena_take(arena, 1, sizeof *own->counters);
+    if (!qos_map || !own->counters ||
+        !port_init(&own->port, arena, sw->clock, sw->pool, &handler, sw, &config->port))
+        return false;
     own->port.number = (uint16_t)number;
-    own->qos_map = config->qos_map;
-    own->port.qos_map = find_same(sw, &own->qos_map);
+    own->port.qos_map = qos_map;
     memcpy(own->queue_of, config->queue_of, sizeof own->queue_of);
     own->pfc = config->pfc;
-    own->pkeys = config->pkeys;
     memcpy(sw->addresses[number - 1].mac, config->port.mac, 6);
     memcpy(sw->addresses[number - 1].far_mac, config->far_mac, 6);
     timer_init(&own->pipeline_due, pipeline_due);
-    hoq_init(own, &config->hoq);
-    return disciplines_init(own, arena, config->disciplines, config->discipline_count);
+    return hoq_init(own, arena, &config->hoq) && pkeys_init(own, arena, &config->pkeys) &&
+           disciplines_init(own, arena, config->disciplines, config->discipline_count);
 }
 
 bool switch_init(struct fabric_switch *sw, struct arena *arena, struct clock *clock,
@@ -177,8 +195,7 @@ bool switch_init(struct fabric_switch *sw, struct arena *arena, struct clock *cl
             return false;
     transit_init(sw);
     timer_init(&sw->reroute, reroute);
-    pfc_watchdog_init(sw);
-    return true;
+    return pfc_watchdog_init(sw, arena);
 }
 
 void switch_free(struct fabric_switch *sw)

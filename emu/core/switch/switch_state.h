@@ -33,7 +33,8 @@ struct addresses {
 };
 
 /* After the port: on one cache line the members that every arriving or leaving frame needs; the
- * frames in the switch; then the members that are seldom needed. */
+ * frames in the switch, and the buffer and queue of each class. What few frames need, or the ports
+ * of InfiniBand switches alone, is apart (struct port). */
 struct switch_port {
     struct port port;
 
@@ -44,7 +45,7 @@ struct switch_port {
     uint16_t stalled;     /* InfiniBand: one bit for each stalled lane (hoq.h) */
     uint8_t only_lossy;   /* the disciplines that leave lossless frames alone */
     uint8_t dropping;     /* one bit for each priority whose packets the watchdog drops */
-    bool hoq_is_limited;  /* InfiniBand: packets wait for credit only for so long */
+    bool hoq_is_limited;  /* InfiniBand: packets wait for credit only for so long (`hoq`) */
     bool depth_is_posted; /* an external marker reads `depth` */
     struct arbiter arbiter;
 
@@ -57,16 +58,15 @@ struct switch_port {
      * marks. */
     ON_A_LINE struct port_discipline discipline[PORT_DISCIPLINES];
 
-    uint32_t *depth; /* for an external marker: the depth that a frame will find in each queue */
-    uint32_t coming[CLASSES]; /* for each queue: bytes in the pipelines of all ports */
     struct deficits deficits;
-    struct wred *external_wred; /* the curves of an external marker; or NULL */
-    struct qos_map qos_map;
-    struct hoq hoq;            /* InfiniBand */
-    struct pkey_filter pkeys;  /* InfiniBand */
-    uint64_t queue_peak_bytes; /* of the deepest queue; see egress_queue_note_peak */
-    struct watchdog_queue watchdog[PRIORITIES];
-    struct switch_port_counters counters;
+    struct switch_port_counters *counters; /* never NULL */
+    uint64_t queue_peak_bytes;             /* of the deepest queue; see egress_queue_note_peak */
+    uint32_t *depth; /* for an external marker: the depth that a frame will find in each queue */
+    uint32_t coming[CLASSES];        /* for each queue: bytes in the pipelines of all ports */
+    struct wred *external_wred;      /* the curves of an external marker; or NULL */
+    struct hoq *hoq;                 /* NULL: packets wait for credit without limit */
+    struct pkey_filter *pkeys;       /* NULL: it lets packets pass with any P_Key */
+    struct watchdog_queue *watchdog; /* by priority; NULL: the switch has no watchdog */
 };
 
 static_assert(offsetof(struct switch_port, pipeline) - offsetof(struct switch_port, queue_of) ==

@@ -26,7 +26,7 @@ static void transit_advance(struct fabric_switch *sw)
 /* Counts a packet that did not come back, or came back with another length. */
 static void lost_in_transit(struct fabric_switch *sw, struct frame *frame, picoseconds now)
 {
-    switch_port(sw, frame->charge.in_port)->counters.transit_lost++;
+    switch_port(sw, frame->charge.in_port)->counters->transit_lost++;
     sw->lost_in_datapath(sw->external_datapath, frame->due_at);
     ingress_forget(sw, frame, now);
 }
@@ -71,7 +71,7 @@ void transit_begin(struct fabric_switch *sw, struct switch_port *in, struct fram
     if (*slot && sw->await)
         sw->await(sw->external_datapath, sw, *slot);
     if (*slot) {
-        in->counters.transit_overflow++;
+        in->counters->transit_overflow++;
         sw->lost_in_datapath(sw->external_datapath, now);
         ingress_forget(sw, frame, now);
         return;
@@ -114,7 +114,7 @@ static void note_mark(struct switch_port *out, const struct frame *frame, const 
 {
     uint32_t ip = ipv4_offset(bytes, frame->stored);
     if (ip && ipv4_ecn(bytes + ip) == ECN_CE && ipv4_ecn(frame->bytes + ip) != ECN_CE)
-        out->counters.ecn_marked[frame->tc]++;
+        out->counters->ecn_marked[frame->tc]++;
 }
 
 /* The frame takes the bytes that came back, and the egress port at which they did. */
@@ -142,7 +142,7 @@ struct transit_time transit_returned(struct fabric_switch *sw, uint32_t number,
     struct switch_port *out = switch_port(sw, number);
     struct frame *frame = length >= 2 * MAC_BYTES ? transit_end(sw, bytes) : NULL;
     if (!frame || length != frame->stored) {
-        out->counters.transit_unknown++;
+        out->counters->transit_unknown++;
         if (frame)
             lost_in_transit(sw, frame, now);
         return (struct transit_time){0};

@@ -30,8 +30,8 @@ static void setup_init(struct setup *setup, bool paced)
     clock_init(&setup->clock);
     EXPECT(frame_pool_init(&setup->pool, &setup->arena, FRAMES, FRAMES, FRAME_MAX));
     const struct port_config ethernet = {.framing = FRAMING_ETHERNET};
-    port_init(&setup->end, &setup->clock, &setup->pool, &handler, setup, &ethernet);
-    port_init(&setup->leaf, &setup->clock, &setup->pool, &handler, setup, &ethernet);
+    port_init(&setup->end, &setup->arena, &setup->clock, &setup->pool, &handler, setup, &ethernet);
+    port_init(&setup->leaf, &setup->arena, &setup->clock, &setup->pool, &handler, setup, &ethernet);
     port_connect(&setup->end, &setup->leaf, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
     port_connect(&setup->leaf, &setup->end, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
     setup->end.line.paced = paced;

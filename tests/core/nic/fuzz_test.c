@@ -86,8 +86,8 @@ static uint64_t frames_received(const struct nic *nic)
 {
     uint64_t frames = 0;
     for (int tc = 0; tc < CLASSES; tc++)
-        frames += nic->port.counters.of_class[tc].rx_packets;
-    return frames - nic->port.counters.rx_credit_violations;
+        frames += nic->port.traffic[tc].rx_packets;
+    return frames - nic->port.counters->rx_credit_violations;
 }
 
 TEST(any_packet_with_valid_crcs_is_harmless)

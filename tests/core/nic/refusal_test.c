@@ -252,7 +252,7 @@ static uint64_t dropped_at(const struct port *port)
 {
     uint64_t packets = 0;
     for (int tc = 0; tc < CLASSES; tc++)
-        packets += port->counters.dropped[tc];
+        packets += port->counters->dropped[tc];
     return packets;
 }
 

@@ -26,7 +26,7 @@ static void let_wait(struct setup *setup, uint32_t in, uint8_t came_on, uint32_t
     frame->charge = (struct charge){.in_port = (uint16_t)in, .tc = came_on, .bytes = PACKET};
     queue_push(&waits->queue[lane], frame);
     waits->port.stopped |= (uint16_t)(1u << lane);
-    switch_port(&setup->sw, in)->port.credit.of_class[came_on].rx.used_blocks +=
+    switch_port(&setup->sw, in)->port.credit->of_class[came_on].rx.used_blocks +=
         credit_blocks(PACKET);
 }
 

@@ -39,7 +39,7 @@ static void setup_init(struct setup *setup)
     sampler_watch_count(&setup->sampler, COLUMNS - 1, &setup->flow_bytes);
     for (uint32_t i = 0; i < WATCHED; i++) {
         struct port *port = &setup->ports[i];
-        port_init(port, &setup->clock, &setup->pool, &handler, setup, &config);
+        port_init(port, &setup->arena, &setup->clock, &setup->pool, &handler, setup, &config);
         port->line.rate_bps = LINE_RATE;
         port->gauges->tx_wire = 1000 + i; /* before it is watched */
         sampler_watch(&setup->sampler, 1 + i * GAUGES, port);

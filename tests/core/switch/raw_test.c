@@ -24,7 +24,9 @@ TEST(raw_packets_are_never_marked)
     const struct queue_discipline_config config = {
         .name = "fecn", .queues = 1, .parameters = &marks_as_victim, .parameter_count = 1};
     struct arena arena = {0};
-    static struct switch_port out = {.port = {.framing = FRAMING_INFINIBAND}};
+    static struct switch_port_counters counters;
+    static struct switch_port out = {.port = {.framing = FRAMING_INFINIBAND},
+                                     .counters = &counters};
     EXPECT(disciplines_init(&out, &arena, &config, 1));
     for (size_t i = 0; i < sizeof raw_lnhs; i++) {
         uint8_t bytes[PACKET], before[PACKET];
@@ -32,7 +34,7 @@ TEST(raw_packets_are_never_marked)
         memcpy(before, bytes, PACKET);
         EXPECT_EQUAL(QUEUE_TAKES,
                      out.discipline[0].kind->join(out.discipline[0].state, &out, 0, &frame));
-        EXPECT_EQUAL(0, out.counters.fecn_marked[0]);
+        EXPECT_EQUAL(0, counters.fecn_marked[0]);
         EXPECT_EQUAL(0, memcmp(before, bytes, PACKET));
     }
     arena_free(&arena);

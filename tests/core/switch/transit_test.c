@@ -71,7 +71,8 @@ static void setup_init(struct setup *setup)
     setup->sw.lost_in_datapath = lost_in_datapath;
     for (uint32_t i = 0; i < PORTS; i++) {
         struct port *host = &setup->hosts[i], *own = &switch_port(&setup->sw, i + 1)->port;
-        port_init(host, &setup->clock, &setup->pool, &host_handler, setup, &ports[i].port);
+        port_init(host, &setup->arena, &setup->clock, &setup->pool, &host_handler, setup,
+                  &ports[i].port);
         port_connect(host, own, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
         port_connect(own, host, LINE_RATE, CABLE_DELAY, DELIVER_TAIL);
         port_start(host, 0);
@@ -109,7 +110,7 @@ static void come_back(struct setup *setup, uint32_t length)
 
 static uint64_t dropped_at(struct setup *setup, uint32_t number)
 {
-    const struct port_counters *counters = &switch_port(&setup->sw, number)->port.counters;
+    const struct port_counters *counters = switch_port(&setup->sw, number)->port.counters;
     uint64_t packets = 0;
     for (int tc = 0; tc < CLASSES; tc++)
         packets += counters->dropped[tc];
@@ -124,7 +125,7 @@ TEST(transit_overflow_is_not_a_drop_of_the_fabric)
     send_packet(&setup);
     setup.sw.transit_next = TRANSIT_SLOTS;
     send_packet(&setup);
-    EXPECT_EQUAL(1, switch_port(&setup.sw, 1)->counters.transit_overflow);
+    EXPECT_EQUAL(1, switch_port(&setup.sw, 1)->counters->transit_overflow);
     EXPECT_EQUAL(1, setup.lost);
     EXPECT_EQUAL(1, setup.pool.in_use);
     EXPECT_EQUAL(0, dropped_at(&setup, 1));
@@ -135,8 +136,8 @@ TEST(returned_frame_of_every_length_is_counted)
 {
     static struct setup setup;
     setup_init(&setup);
-    const struct switch_port_counters *in = &switch_port(&setup.sw, 1)->counters;
-    const struct switch_port_counters *out = &switch_port(&setup.sw, 2)->counters;
+    const struct switch_port_counters *in = switch_port(&setup.sw, 1)->counters;
+    const struct switch_port_counters *out = switch_port(&setup.sw, 2)->counters;
     for (uint32_t length = 0; length < FRAME; length++) {
         send_packet(&setup);
         come_back(&setup, length);
