@@ -162,7 +162,9 @@ def _time(status: dict[str, Any]) -> str:
     """How emulated time passes, and on the exact clock the present time."""
     if status["clock"] != EXACT.name:
         return f"{status['slowdown']:g} times slower"
-    return f"exact clock: {_STATES[status['time']['state']]} {write_time(status['time']['now_ps'])}"
+    state, now_ps = status["time"]["state"], status["time"]["now_ps"]
+    now = format_time_ns(now_ps / 1000) if state == "runs" else write_time(now_ps)
+    return f"exact clock: {_STATES[state]} {now}"
 
 
 def _outcome(flow: dict[str, Any]) -> str:
