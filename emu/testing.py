@@ -12,7 +12,7 @@ Random counts are compared with their distribution, measured values with a toler
     assert run.flow["victim"].goodput_bps == within(50e9, rel=0.05)
 
 `emu.pytest_plugin` provides fixtures. A test does not depend on the clock: the same test runs on
-the virtual clock, in this process, and on the real clock, in a lab.
+the virtual clock, in this process, and on the exact and the real clock, in a lab.
 """
 
 from __future__ import annotations

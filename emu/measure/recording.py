@@ -311,7 +311,7 @@ class Recording:
     plane: str
     """`ovs` or `shim`; `none` in the flow model."""
     clock: str
-    """`real` or `virtual`."""
+    """`exact`, `virtual` or `real`."""
     slowdown: float
     seed: int
     marker: MarkedBy

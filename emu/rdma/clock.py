@@ -5,7 +5,7 @@
     real       the NICs run in a thread of their own, whatever the program does
                (`emu.rdma.real_clock`)
 
-On both clocks, calls from Python take effect between two packets. A task that waits for a
+On each clock, calls from Python take effect between two packets. A task that waits for a
 completion polls again after every completion in the fabric.
 """
 

@@ -60,11 +60,11 @@ class FidelitySummary(TypedDict):
     late_max_ns: int
     """As late_p50_ns: the maximum."""
     late_p50_wall_ns: NotRequired[int]
-    """late_p50_ns in wall-clock time; absent on the virtual clock."""
+    """late_p50_ns in wall-clock time; of the real clock alone."""
     late_p99_wall_ns: NotRequired[int]
-    """late_p99_ns in wall-clock time; absent on the virtual clock."""
+    """late_p99_ns in wall-clock time; of the real clock alone."""
     late_max_wall_ns: NotRequired[int]
-    """late_max_ns in wall-clock time; absent on the virtual clock."""
+    """late_max_ns in wall-clock time; of the real clock alone."""
     ovs_kept_p50_ns: int
     """How long Open vSwitch held a frame, which is part of the switch's latency: the median."""
     ovs_kept_p99_ns: int
@@ -298,9 +298,9 @@ class Summary(TypedDict):
     plane: str
     """What forwards frames: `ovs` or `shim`; `none` in the flow model."""
     clock: str
-    """`real` or `virtual`."""
+    """`exact`, `virtual` or `real`."""
     slowdown: float
-    """How many times slower than real the fabric ran; 1 on the virtual clock."""
+    """How many times slower than real the fabric ran; 1 but on the real clock."""
     seed: int
     """The seed of all random numbers."""
     marker: str

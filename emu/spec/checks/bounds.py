@@ -44,7 +44,7 @@ class Bounds(Model, Generic[Value]):
         return self
 
     def allow(self, measured: float, clock: str) -> bool:
-        """Whether a measured number passes for a run on this clock, `real` or `virtual`."""
+        """Whether a measured number passes for a run on the clock of this name."""
         return (
             (self.is_ is None or abs(measured - self.is_) <= self._tolerance(clock) * abs(self.is_))
             and (self.at_least is None or measured >= self.at_least)

@@ -91,7 +91,7 @@ class Check(Model):
         return what if isinstance(what, CheckKind) else None
 
     def in_words(self, clock: str) -> str:
-        """The requirement for a run on this clock, `real` or `virtual`."""
+        """The requirement for a run on the clock of this name."""
         return "every flow completed" if self.what is None else self.what.in_words(clock)
 
     @model_validator(mode="after")

@@ -18,7 +18,7 @@ class CheckKind(Model):
 
     @abstractmethod
     def in_words(self, clock: str) -> str:
-        """The requirement for a run on this clock, `real` or `virtual`."""
+        """The requirement for a run on the clock of this name."""
 
 
 class Subject(Model):
