@@ -1,3 +1,28 @@
-"""An emulator of RoCEv2 and InfiniBand fabrics for AI clusters, packet by packet."""
+"""An emulator of RoCEv2 and InfiniBand fabrics for AI clusters, packet by packet.
+
+For scripts and notebooks, `emu.run`, `emu.load`, `emu.Spec` and `emu.Run` are those of
+`emu.scripting`. They are imported when they are used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from emu.scripting import Run, Spec, load, run
 
 __version__ = "0.1.0"
+
+__all__ = ["Run", "Spec", "load", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'emu' has no attribute {name!r}")
+    from emu import scripting
+
+    return getattr(scripting, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -19,6 +19,16 @@ from typing import Any
 from emu.explain.pages import head, table
 
 MODULES = {
+    "emu.scripting": None,
+    "emu.scripting.frames": (
+        "flows",
+        "requests",
+        "ports",
+        "hosts",
+        "totals",
+        "series",
+        "checks",
+    ),
     "emu.testing": None,
     "emu.rdma": None,
     "emu.runtime": None,

@@ -1,8 +1,9 @@
-"""Saves and loads a recording as two files that any tool can open.
+"""Saves and loads a run as files that any tool can open.
 
 summary.json   everything but the samples (see emu/report/summary.py)
 series.npz     the samples: numpy arrays with the names of the fields of Series and Requests, and on
                the real clock also of MachineSeries
+spec.json      the spec with all settings applied, which is a spec file, too
 """
 
 from __future__ import annotations
@@ -32,13 +33,16 @@ from emu.measure.recording import (
 )
 from emu.measure.requests import Requests
 from emu.output_dir import make_folder, new_file, write_text
+from emu.report.run_view import RunFacts
 from emu.report.summary import SUMMARY_SCHEMA, Summary, summarise, to_json
+from emu.spec.scenario import spec_from_json
 
 T = TypeVar("T")
 A = TypeVar("A", Series, Requests, MachineSeries)
 
 SUMMARY_FILE = "summary.json"
 SERIES_FILE = "series.npz"
+SPEC_FILE = "spec.json"
 
 _NAMES = ("ports", "flows", "traffic", "losses", "cpu_users")
 """The fields that are tuples of names."""
@@ -81,6 +85,19 @@ def load_recording(folder: Path) -> Recording:
         return recording
     machine = _read(folder / SERIES_FILE, lambda path: _load_arrays(path, MachineSeries))
     return replace(recording, machine=machine)
+
+
+def save_run(run: RunFacts, folder: Path) -> None:
+    """Writes all three files, and makes the folder if it is missing."""
+    save_recording(run.recording, folder, run.summary)
+    write_text(folder / SPEC_FILE, run.spec.to_json() + "\n")
+
+
+def load_run(folder: Path) -> RunFacts:
+    """Reads what `save_run` wrote. Raises an EmuError that names the file on failure."""
+    recording = load_recording(folder)
+    spec = _read(folder / SPEC_FILE, lambda path: spec_from_json(path.read_text(encoding="utf-8")))
+    return RunFacts(recording.name, recording, spec, spec.topology.build())
 
 
 def _fields_of(arrays: Series | Requests | MachineSeries) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Writes the files of a run or a comparison.
 
-emu run                OUT/summary.json  series.npz  report.html
+emu run                OUT/summary.json  series.npz  spec.json  report.html
 emu compare            OUT/comparison.json  comparison.html  and a folder as above for each run
 emu compare --models   OUT/models.json  models.html  and folders as above in packets/ and in flow/
 emu compare --clocks   OUT/clocks.json  and folders as above in real/ and in virtual/; with several
@@ -16,7 +16,7 @@ from emu.output_dir import write_text, writing_into
 from emu.report.both_models import BothModels
 from emu.report.html import comparison_page, models_page, run_page
 from emu.report.run_view import RunFacts
-from emu.report.store import SERIES_FILE, SUMMARY_FILE, save_recording
+from emu.report.store import SERIES_FILE, SUMMARY_FILE, save_run
 from emu.report.summary import compare, to_json
 
 PAGE_FILE = "report.html"
@@ -30,7 +30,7 @@ CLOCKS_FILE = "clocks.json"
 def write_run(run: RunFacts, out: Path) -> dict[str, Path]:
     """Writes one run into `out`. Returns the path of each file by its kind. Raises EmuError."""
     with writing_into(out):
-        save_recording(run.recording, out, run.summary)
+        save_run(run, out)
         write_text(out / PAGE_FILE, run_page(run))
     return {
         "page": out / PAGE_FILE,

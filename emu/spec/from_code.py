@@ -32,6 +32,15 @@ def with_settings(spec: Spec, settings: Sequence[str]) -> Spec:
     return spec_of(document)
 
 
+def with_values(spec: Spec, values: Mapping[str, Any], *, source: str) -> Spec:
+    """A spec with these values at keys with dots (`switches.ecn.kmin`). `source` is their place in
+    findings. Raises SpecError with all findings."""
+    data = spec.to_mapping()
+    for key, value in values.items():
+        command_line.put(data, key, value)
+    return spec_of(Document(data, Places(Place(0, 0, source))))
+
+
 def changed(spec: Spec, changes: Mapping[str, Any], *, source: str) -> Spec:
     """The spec with other keys from a program. `source` is their place in findings.
 

@@ -1,0 +1,24 @@
+"""The Python API for scripts and notebooks: run a spec, read a run back, look at its figures.
+
+    import emu
+
+    run = emu.run("topologies/incast.emu.yml", set={"switches.ecn.kmin": "50KB"})
+    run.flows.sort_values("end_ns")
+    run.series("queue").plot()
+    again = emu.load(run.folder)
+
+Tables are pandas frames. The names of their columns end in the unit (`start_ns`, `goodput_bps`,
+`queue_bytes`), but for counters, which keep the names that operators know;
+`run.ports.attrs["units"]` has theirs. Times are emulated.
+
+    spec.py      Spec: a spec from keys
+    frames.py    tables of a recording
+    runs.py      run() and load(), and the Run that they return
+
+`emu` itself names them. They are imported when they are used, so that commands start quickly.
+"""
+
+from emu.scripting.runs import Run, load, run
+from emu.scripting.spec import Spec
+
+__all__ = ["Run", "Spec", "load", "run"]
