@@ -177,8 +177,8 @@ def test_unknown_series_captures_and_clocks_are_refused(run: emu.Run) -> None:
         run.series("queues")
     with pytest.raises(UsageError, match="no capture of port 'leaf1:h9'"):
         run.capture("leaf1:h9")
-    with pytest.raises(UsageError, match="no clock 'virtuell'"):
-        emu.run(INCAST, clock="virtuell")
+    with pytest.raises(UsageError, match="no clock 'simulated'"):
+        emu.run(INCAST, clock="simulated")
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
