@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu._core import ffi, lib
-from emu.bindings.nic_config import have
+from emu.bindings.nics import FarNic, OwnNic
 from traffic.graph import Flow, OperationGraph, Verb
 
 _WORDS_VA = 0x3000_0000_0000
@@ -24,7 +24,7 @@ _WORD_BYTES = 8
 _WORD_ACCESS = lib.ACCESS_LOCAL_WRITE | lib.ACCESS_REMOTE_ATOMIC
 
 
-NicOf = Callable[[Flow, str], Any]
+NicOf = Callable[[Flow, str], OwnNic | FarNic]
 """The NIC of a flow at a host."""
 
 
@@ -59,7 +59,8 @@ class AtomicTargets:
             rows["swap_add"] = 1 if flow.verb is Verb.FETCH_ADD else number + 1
         for flow in self._invalidating:
             rows = _rows(table, flow)
-            rows["immediate"] = [_region(nic_of(flow, flow.dst), 0, 0, 0, ffi.NULL) for _ in rows]
+            nic = nic_of(flow, flow.dst)
+            rows["immediate"] = [nic.add_region(0, 0, 0, ffi.NULL) for _ in rows]
 
     def words(self, host: str) -> list[NDArray[np.uint64]]:
         """The words of a host, if it has any."""
@@ -71,17 +72,12 @@ class AtomicTargets:
         final = self._words[flow.dst][self._place[flow.name]]
         return int(final) == count and np.array_equal(fetched, np.arange(count, dtype=np.uint64))
 
-    def _register(self, nic: Any, host: str, elided: bool) -> int:
+    def _register(self, nic: OwnNic | FarNic, host: str, elided: bool) -> int:
         words = self._words[host]
         bytes_ = ffi.NULL if elided else ffi.from_buffer("uint8_t[]", words)
         self._alive.append(bytes_)
-        return _region(nic, _WORDS_VA, words.nbytes, _WORD_ACCESS, bytes_)
+        return nic.add_region(_WORDS_VA, words.nbytes, _WORD_ACCESS, bytes_)
 
 
 def _rows(table: NDArray[np.void], flow: Flow) -> NDArray[np.void]:
     return table[flow.operations.start : flow.operations.stop]
-
-
-def _region(nic: Any, va: int, length: int, access: int, bytes_: Any) -> int:
-    """Registers a region; returns its key."""
-    return int(have(lib.nic_add_region(nic, 0, va, length, access, bytes_), "a memory region"))

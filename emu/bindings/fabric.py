@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from emu._core import ffi, lib
 from emu.bindings.faults import AddedFault, Places, add_faults
 from emu.bindings.partition import WHOLE, Partition
-from emu.bindings.port_config import FRAME_BYTES, QosMaps, cable_end_config
+from emu.bindings.port_config import FRAME_BYTES, QosMaps, cable_end_config, set_port
 from emu.bindings.routing import IpRoutes, LidRoutes
 from emu.bindings.scale_up import ScaleUpFabric, ports_of
 from emu.bindings.snapshot import PortView
@@ -162,9 +162,11 @@ class Fabric:
         """The number of the part that a node is in."""
         return self._partition.part_of(node)
 
-    def runs(self, port: Port) -> bool:
-        """Whether this process runs the node of a port; others may run parts of the fabric."""
-        return bool(lib.fabric_runs(self.core, self.index[port]))
+    def has_node(self, node: str) -> bool:
+        """Whether a node is in this process."""
+        if self.members is NodeSubset.ALL:
+            return self._partition.has(node)
+        return (node in self.topology.host) == (self.members is NodeSubset.HOSTS)
 
     def clock(self, node: str) -> Any:
         """The clock of a node: a `struct clock *`."""
@@ -183,12 +185,20 @@ class Fabric:
         """Adds everything but NICs. `inside`: the scale-up fabric of this process, if any."""
         if inside is not None:
             self.inside = ScaleUpFabric(
-                self.core, inside, self.spec.hosts.scale_up, len(self.index), self.part_of
+                self.core,
+                inside,
+                self.spec.hosts.scale_up,
+                len(self.index),
+                self.part_of,
+                self.has_node,
             )
-        if self.members is not NodeSubset.HOSTS:
-            for switch in self.topology.switches:
+        for switch in self.topology.switches:
+            if self.has_node(switch.name):
                 self._add_switch(switch)
-        self._add_cable_ends()
+        if self.members is NodeSubset.ALL:
+            self._add_far_ports()
+        else:
+            self._add_cable_ends()
 
     def add_nic(self, host: Host, config: Any) -> Any:
         """The host's NIC (a `struct nic *`), from a `struct nic_config *`."""
@@ -209,7 +219,8 @@ class Fabric:
         has_lines = self.members is not NodeSubset.HOSTS
         has_nics = self.members is not NodeSubset.SWITCHES
         receivers = frozenset(self._own_ports()) if self._exact else None
-        self._places = Places(frozenset(here), has_lines, has_nics, receivers)
+        of_lost_links = frozenset(self.index if self.members is NodeSubset.ALL else here)
+        self._places = Places(of_lost_links, has_lines, has_nics, receivers)
         self.faults = self._add_faults(self.spec)
 
     def set_fault(self, fault: Fault) -> None:
@@ -230,7 +241,8 @@ class Fabric:
 
     def _add_faults(self, spec: Spec, numbers: Sequence[int] = ()) -> list[AddedFault]:
         numbers = numbers or range(len(spec.faults))
-        return add_faults(self.core, spec, self.topology, self.index, self._places, numbers)
+        runs = self._partition.has
+        return add_faults(self.core, spec, self.topology, self.index, self._places, runs, numbers)
 
     @property
     def links_changed_flag(self) -> Any:
@@ -279,8 +291,11 @@ class Fabric:
             lib.switch_set_hints(core, (always and may) or is_hinted(self.spec, name, ()))
 
     def capture(self, ports: Iterable[Port]) -> None:
-        """Captures the frames of ports from now on; see `captured`."""
+        """Captures the frames of ports from now on, except those that other processes run; see
+        `captured`."""
         for port in ports:
+            if not self._partition.has(port.node):
+                continue
             done = lib.fabric_capture(self.core, self.index[port], CAPTURE_RING_BYTES)
             _have_memory(done)
 
@@ -298,13 +313,15 @@ class Fabric:
         """Samples own ports from the start of the run, and a counter at `flow_bytes` for each of
         these hosts, which is changed there.
 
-        On the exact clock both processes sample at the same times, and as often as one process
-        with all ports and flows would; `flows_elsewhere` are those of the other process.
+        On the exact clock, and where several processes run the fabric, all sample at the same times
+        and as often as one process with all ports and flows would; `flows_elsewhere` are those of
+        other processes.
         """
         flows = len(hosts)
         parts = [self.part_of(host) for host in hosts]
         ports = [self.index[port] for port in self._own_ports()]
-        width = len(self.index) if self._exact else len(ports)
+        in_step = self._exact or self.members is NodeSubset.ALL
+        width = len(self.index) if in_step else len(ports)
         columns = 1 + width * lib.GAUGES + flows + flows_elsewhere
         interval_ps, rows = SAMPLE_INTERVAL_PS, max(256, min(4096, SAMPLE_CELLS // columns))
         if self.spec.sample_interval_ps is not None:
@@ -349,14 +366,19 @@ class Fabric:
 
     def _counters_at(self, indices: Mapping[str, int]) -> CounterTable:
         """The counters of ports, given as name -> index."""
-        cells = np.empty((len(indices), sum(PORT.cells.values())), np.int64)
-        self._read_counters(cells, indices.values())
+        cells = self.counter_cells([*indices.values()])
         return CounterTable(tuple(indices), PORT.cells, cells)
 
     def _read_counters(self, cells: NDArray[np.int64], indices: Iterable[int]) -> None:
         """Reads counters into the first cells of each row."""
         for row, index in zip(cells, indices, strict=True):
             lib.fabric_counters(self.core, index, ffi.from_buffer("int64_t[]", row))
+
+    def counter_cells(self, indices: Sequence[int]) -> NDArray[np.int64]:
+        """The counters of ports, given by index: a row of cells for each."""
+        cells = np.empty((len(indices), sum(PORT.cells.values())), np.int64)
+        self._read_counters(cells, indices)
+        return cells
 
     def waited_ns(self, ports: Iterable[Port]) -> NDArray[np.int64]:
         """For each port, the total time for which lanes had packets and no credit."""
@@ -378,11 +400,25 @@ class Fabric:
     def observe(self, *, is_over: bool = True) -> Observation:
         """All counters and samples of this process so far. While a run is not over, no sample is
         taken, so that its results do not depend on who looks at it."""
-        return Observation(
+        return self.observation(
             ports=self.counter_table(self._own_ports()),
-            stand_ins=self.counter_table(self._stand_ins()),
             scale_up=self._counters_at(self.inside.ports) if self.inside else {},
             samples=self._samples(and_now=is_over),
+        )
+
+    def observation(
+        self,
+        *,
+        ports: Mapping[str, RawCounters],
+        scale_up: Mapping[str, RawCounters],
+        samples: Samples,
+    ) -> Observation:
+        """An observation with these counters and samples, and all else that was observed so far."""
+        return Observation(
+            ports=ports,
+            stand_ins=self.counter_table(self._stand_ins()),
+            scale_up=scale_up,
+            samples=samples,
             frames_exhausted=lib.fabric_frames_exhausted(self.core),
             captures_missed=self.captures_missed,
             deadlocks=self.deadlocks(),
@@ -419,35 +455,26 @@ class Fabric:
         """All samples so far, and with `and_now` one taken now."""
         ports = self._own_ports()
         width = len(ports) * lib.GAUGES
-        table, order = self._sampled(1 + width, and_now=and_now)
+        table, order = self.sampled(and_now=and_now)
         by_port = table[:, 1 : 1 + width].reshape(len(table), len(ports), lib.GAUGES)
         quantities = np.empty((lib.GAUGES, len(order), len(ports)), np.int64)
         for row, place in enumerate(order):  # one row at a time fits into the cache
             quantities[:, row] = by_port[place].T
-        queue, held, tx, paused, wait = quantities
-        for times in (paused, wait):
-            times //= 1000
-        return Samples(
-            time_ns=table[order, 0] // 1000,
-            ports=tuple(self.topology.port_name[port] for port in ports),
-            queue_bytes=queue,
-            buffer_bytes=held,
-            tx_bytes=tx,
-            paused_ns=paused,
-            credit_wait_ns=wait,
-            flow_bytes=table[:, 1 + width :][order],
+        return samples_of(
+            table[order, 0],
+            [self.topology.port_name[port] for port in ports],
+            quantities,
+            table[:, 1 + width :][order],
         )
 
-    def _sampled(
-        self, least_columns: int, *, and_now: bool
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-        """The core's table of samples, and the positions of its rows in order of time. The table is
-        empty unless `sample` was called."""
+    def sampled(self, *, and_now: bool) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """The core's table of samples (columns: time, gauges of own ports, bytes of flows), and the
+        positions of its rows in order of time. The table is empty unless `sample` was called."""
         values, places = ffi.new("int64_t **"), ffi.new("uint32_t **")
         columns = ffi.new("uint32_t *")
         rows = lib.fabric_samples(self.core, values, places, columns)
         if values[0] == ffi.NULL or not (rows or and_now):
-            wide = max(least_columns, columns[0])
+            wide = max(1 + len(self._own_ports()) * lib.GAUGES, columns[0])
             return np.empty((0, wide), np.int64), np.empty(0, np.uint32)
         if and_now:
             lib.fabric_sample_now(self.core)
@@ -512,13 +539,9 @@ class Fabric:
 
     def _own_ports(self) -> list[Port]:
         """The ports of the nodes in this process, in order of index."""
-        hosts = set(self.topology.host)
-        return [
-            port
-            for port in self.index
-            if self.members is NodeSubset.ALL
-            or (port.node in hosts) == (self.members is NodeSubset.HOSTS)
-        ]
+        if self.members is NodeSubset.ALL and self._partition.own is None:
+            return [*self.index]
+        return [port for port in self.index if self.has_node(port.node)]
 
     def _stand_ins(self) -> list[Port]:
         """The ports of the other process for which cable ends stand in, on the exact clock."""
@@ -536,8 +559,6 @@ class Fabric:
 
     def _add_cable_ends(self) -> None:
         """Adds the ends of hosts' cables whose node is in the other process."""
-        if self.members is NodeSubset.ALL:
-            return
         config = cable_end_config(self.spec.fabric_kind)
         for host in self.topology.hosts:
             for port in self.topology.ports[host.name]:
@@ -551,6 +572,18 @@ class Fabric:
         is_switch = port.node in self.topology.switch
         cuts = is_switch and self.spec.cuts_through(port.node)
         return bool(lib.fabric_add_stand_in(self.core, index, config, cuts))
+
+    def _add_far_ports(self) -> None:
+        """Adds the ports that other processes run at the far ends of cables to nodes here."""
+        if self._partition.own is None:
+            return
+        far = self._ports_here() - {*self._own_ports()}
+        for port in sorted(far, key=self.index.__getitem__):
+            config = ffi.new("struct port_config *")
+            set_port(config, self.spec, self.topology, port)
+            cuts = port.node in self.topology.switch and self.spec.cuts_through(port.node)
+            part, index = self.part_of(port.node), self.index[port]
+            _have_memory(lib.fabric_add_far_port(self.core, part, index, config, cuts))
 
     def _add_switch(self, switch: Switch) -> None:
         spec, topology = self.spec, self.topology
@@ -567,6 +600,28 @@ class Fabric:
             self._lid_routes.append(LidRoutes(core, spec, topology, switch, self.subnet))
         else:
             self._ip_routes[switch.name] = IpRoutes(core, spec, topology, switch, changes)
+
+
+def samples_of(
+    time_ps: NDArray[np.int64],
+    ports: Iterable[str],
+    quantities: NDArray[np.int64],
+    flow_bytes: NDArray[np.int64],
+) -> Samples:
+    """The samples with these quantities, as the core has them: (gauges, rows, ports)."""
+    queue, held, tx, paused, wait = quantities
+    for times in (paused, wait):
+        times //= 1000
+    return Samples(
+        time_ns=time_ps // 1000,
+        ports=tuple(ports),
+        queue_bytes=queue,
+        buffer_bytes=held,
+        tx_bytes=tx,
+        paused_ns=paused,
+        credit_wait_ns=wait,
+        flow_bytes=flow_bytes,
+    )
 
 
 def gone() -> UsageError:

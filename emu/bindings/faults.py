@@ -6,7 +6,7 @@ process of the hosts those of NICs. A lost link is added in both, since both end
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -54,17 +54,21 @@ def add_faults(
     topology: Topology,
     index: dict[Port, int],
     places: Places,
+    runs: Callable[[str], bool],
     numbers: Sequence[int],
 ) -> list[AddedFault]:
     """Adds the spec's faults to a fabric that is connected. Each begins at its time. `numbers`:
-    what their random numbers are drawn with."""
+    what their random numbers are drawn with. `runs`: whether this process runs a node, where
+    several run the fabric: the parts of a fault are where its nodes are."""
     added = []
     names = fault_names(spec.faults)
     for number, name, fault in zip(numbers, names, spec.faults, strict=True):
         if not fault.what.applies(spec):
             continue
-        parts = []
-        for port in places.of(fault, spec, topology):
+        parts, ports = [], places.of(fault, spec, topology)
+        for port in ports:
+            if not runs(port.node):
+                continue
             config = _CoreConfig(
                 fault, fault.what.parameters(spec, port), fault_seed(spec.seed, number, index[port])
             )
@@ -76,7 +80,7 @@ def add_faults(
                     f"the core has no memory for the fault {name}; make the fabric smaller"
                 )
             parts.append(part)
-        if parts:
+        if ports:
             added.append(AddedFault(name, fault, tuple(parts)))
     return added
 

@@ -1,28 +1,33 @@
 """Brings together what the processes of a run over several have observed.
 
-Every process has the whole fabric and runs some of its parts (api/mail_bytes.h). What it knows of
-the others' nodes is how they began. So each process sets what is not its own to zero, and the sum
-over all processes is what one process would have observed.
+Every process runs some parts of the fabric (api/mail_bytes.h). The first one gets the tables of
+ports piece by piece, from each process the rows or columns of its own ports, so that no other
+process has a table of all. Of small things each process sets what is not its own to zero, and the
+sum over all processes is what one process would have observed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from emu._core import lib
-from emu.bindings.fabric import Fabric
+from emu.bindings.fabric import Fabric, samples_of
 from emu.bindings.host_nics import HostNics
+from emu.measure.counter_table import PORT
 from emu.measure.observation import Observation, Samples
-from emu.measure.raw_counters import CounterTable, RawCounters
+from emu.measure.raw_counters import CounterTable
 from emu.measure.recording import FaultRecord
 from traffic.graph import Column
 
+T = TypeVar("T")
+_PIECE_CELLS = 1 << 19
+"""Of a table, in a piece: 4 MB."""
 _NUMBERS = ("packets_seen", "hits", "packets_dropped")
 """What a fault counts."""
 _OF_SENDER = (
@@ -42,6 +47,9 @@ class Gatherer(Protocol):
     def add_up(self, array: NDArray[Any]) -> None:
         """The first process's array becomes the sum of all."""
 
+    def collect(self, own: Iterable[T]) -> Iterator[T]:
+        """In the first process: its own pieces, then those of the others. The others get none."""
+
     def fetch(self, array: NDArray[np.uint8], *, is_own: bool) -> None:
         """The first process's array becomes that of the one process for which `is_own` is true."""
 
@@ -56,61 +64,74 @@ def gather(
     gatherer.add_up(nics)
     for host, is_own in zip(fabric.topology.hosts, own.tolist(), strict=True):
         for memory in hosts.written_memory(host.name):
-            gatherer.fetch(memory.view(np.uint8), is_own=is_own)
+            gatherer.fetch(memory, is_own=is_own)
     with _whole_records(fabric, hosts, gatherer):
-        if not gatherer.is_first:
+        if seen is None:
             return None
         return replace(hosts.observe(seen), nics=hosts.named_counters(nics))
 
 
 def own_hosts(fabric: Fabric) -> NDArray[np.bool_]:
     """Whether this process runs each host."""
-    ports = fabric.topology.ports
-    own = [fabric.runs(ports[host.name][0]) for host in fabric.topology.hosts]
-    return np.array(own, np.bool_)
+    return np.array([fabric.has_node(host) for host in fabric.topology.host], np.bool_)
 
 
-def _gather_fabric(fabric: Fabric, gatherer: Gatherer, *, is_over: bool) -> Observation:
-    seen = fabric.observe(is_over=is_over)
-    counts = np.array([seen.frames_exhausted, seen.captures_missed], np.int64)
+def _gather_fabric(fabric: Fabric, gatherer: Gatherer, *, is_over: bool) -> Observation | None:
+    name = fabric.topology.port_name
+    indices = {name[port]: index for port, index in fabric.index.items()}
+    ports = _gather_counters(fabric, indices, gatherer)
+    inside = fabric.inside.ports if fabric.inside else {}
+    scale_up = _gather_counters(fabric, inside, gatherer)
+    samples = _gather_samples(fabric, gatherer, is_over=is_over)
+    faults = _gather_faults(tuple(fault.record() for fault in fabric.faults), gatherer)
+    exhausted = lib.fabric_frames_exhausted(fabric.core)
+    counts = np.array([exhausted, fabric.captures_missed], np.int64)
     gatherer.add_up(counts)
-    inside = fabric.inside.ports.values() if fabric.inside else ()
+    if not gatherer.is_first:
+        return None
     return replace(
-        seen,
-        ports=_gather_ports(fabric, seen.ports, fabric.index.values(), gatherer),
-        scale_up=_gather_ports(fabric, seen.scale_up, inside, gatherer),
-        samples=_gather_samples(seen.samples, gatherer),
-        faults=_gather_faults(seen.faults, gatherer),
+        fabric.observation(ports=ports, scale_up=scale_up, samples=samples),
+        faults=faults,
         frames_exhausted=int(counts[0]),
         captures_missed=int(counts[1]),
     )
 
 
-def _gather_ports(
-    fabric: Fabric,
-    ports: Any,
-    indices: Iterable[int],
-    gatherer: Gatherer,
-) -> CounterTable | dict[str, RawCounters]:
-    """`indices`: of the ports, in their order."""
-    if not ports:
-        return {}
-    assert isinstance(ports, CounterTable)
-    own = np.array([lib.fabric_runs(fabric.core, index) for index in indices], np.bool_)
-    cells = np.where(own[:, None], ports.cells, 0)
-    gatherer.add_up(cells)
-    return replace(ports, cells=cells)
+def _gather_counters(
+    fabric: Fabric, indices: Mapping[str, int], gatherer: Gatherer
+) -> CounterTable:
+    """The counters of ports, given as name -> index, in the first process."""
+    width, index = sum(PORT.cells.values()), [*indices.values()]
+    own = [row for row, at in enumerate(index) if lib.fabric_runs(fabric.core, at)]
+    step = _PIECE_CELLS // width
+    pieces = (own[start : start + step] for start in range(0, len(own), step))
+    cells = np.zeros((len(index) if gatherer.is_first else 0, width), np.int64)
+    for rows, piece in gatherer.collect(
+        (rows, fabric.counter_cells([index[row] for row in rows])) for rows in pieces
+    ):
+        cells[rows] = piece
+    return CounterTable(tuple(indices), PORT.cells, cells)
 
 
-def _gather_samples(samples: Samples, gatherer: Gatherer) -> Samples:
-    """A process leaves the columns of others' ports and flows at zero. All have the same times."""
-    whole: dict[str, Any] = {}
-    for field in fields(samples):
-        values = getattr(samples, field.name)
-        if field.name not in ("time_ns", "ports"):
-            whole[field.name] = np.ascontiguousarray(values)
-            gatherer.add_up(whole[field.name])
-    return replace(samples, **whole)
+def _gather_samples(fabric: Fabric, gatherer: Gatherer, *, is_over: bool) -> Samples:
+    """Every process has samples of its own ports and flows. All have the same times."""
+    table, order = fabric.sampled(and_now=is_over)
+    own = np.flatnonzero([fabric.has_node(port.node) for port in fabric.index])
+    ends = 1 + len(own) * lib.GAUGES
+    shape = (len(order), len(fabric.index)) if gatherer.is_first else (0, 0)
+    quantities = np.zeros((lib.GAUGES, *shape), np.int64)
+    flow_bytes = np.zeros((shape[0], table.shape[1] - ends), np.int64)
+    step = max(1, _PIECE_CELLS // table.shape[1])
+    pieces = ((at, table[order[at : at + step]]) for at in range(0, len(order), step))
+    for first, columns, gauges, flows in gatherer.collect(
+        (at, own, rows[:, 1:ends], rows[:, ends:]) for at, rows in pieces
+    ):
+        flow_bytes[first : first + len(flows)] += flows
+        for row, cells in enumerate(gauges, first):
+            quantities[:, row, columns] = cells.reshape(-1, lib.GAUGES).T
+    name = fabric.topology.port_name
+    times = table[order[: shape[0]], 0]
+    return samples_of(times, [name[port] for port in fabric.index], quantities, flow_bytes)
 
 
 def _gather_faults(faults: tuple[FaultRecord, ...], gatherer: Gatherer) -> tuple[FaultRecord, ...]:

@@ -22,7 +22,8 @@ from emu.bindings.atomic_targets import AtomicTargets
 from emu.bindings.fabric import Fabric
 from emu.bindings.ipoib import IpInterfaces
 from emu.bindings.memory_regions import BUFFERS_VA, SINK_VA, SOURCE_VA, Bytes, Contents, lay_out
-from emu.bindings.nic_config import have, nic_config, qp_config, set_recovery
+from emu.bindings.nic_config import address_of, nic_config, qp_config, set_recovery
+from emu.bindings.nics import FarNic, OwnNic, connect_far, have
 from emu.bindings.scale_up import ScaleUpFabric
 from emu.bindings.snapshot import QueuePairView
 from emu.measure.counter_table import NIC
@@ -41,6 +42,7 @@ from emu.spec.host import Nic
 from emu.spec.traffic.entry import transport_of
 from emu.subnet import Subnet
 from topologies.graph import Host, Topology
+from topologies.guids import host_port_guid
 from traffic.graph import Column, Flow, OperationGraph, Verb
 from traffic.job import Job, Step
 from traffic.progress_estimate import ProgressEstimate
@@ -79,7 +81,9 @@ _REGIONS = (SOURCE_VA, SINK_VA, BUFFERS_VA)
 
 
 class HostNics:
-    """All NICs of a fabric whose hosts are in this process."""
+    """All NICs of a fabric whose hosts are in this process.
+
+    Where several processes run the fabric, those of the others have numbers here, and no more."""
 
     def __init__(
         self,
@@ -110,7 +114,7 @@ class HostNics:
         self._fetching = {flow.connection for flow in self.flows if flow.verb.fetches}
         qps = Counter(host for flow in first.values() for host in (flow.src, flow.dst))
         self._nics = {host.name: self._add_nic(host, qps[host.name] + ip) for host in hosts}
-        self._inside = {}
+        self._inside: dict[str, OwnNic | FarNic] = {}
         if fabric.inside is not None:
             self._inside = {
                 host.name: self._add_inside(fabric.inside, host, qps[host.name]) for host in hosts
@@ -121,7 +125,7 @@ class HostNics:
         """The hosts' IP interfaces."""
         if ip:
             assert subnet is not None, "on Ethernet a host's kernel uses the cable itself"
-            nics = {host: self._nics[host.name] for host in hosts}
+            nics = {host: nic.core for host, nic in zip(hosts, self._own_nics(), strict=True)}
             self.ip = IpInterfaces(spec, nics, subnet)
         psns = Random(spec.seed)
         taken = self._psns_taken() if starts else {}
@@ -204,9 +208,10 @@ class HostNics:
         return {flow.name: qp for flow, qp in zip(self.flows, self._qps, strict=True)}
 
     def post_counters(self, cells: NDArray[np.int64]) -> None:
-        """Copies the counters of all NICs into a table of shape (hosts, counters)."""
+        """Copies the counters of this process's NICs into a table of shape (hosts, counters)."""
         for row, nic in zip(cells, self._nics.values(), strict=True):
-            lib.nic_counter_cells(nic, ffi.from_buffer("int64_t[]", row))
+            if isinstance(nic, OwnNic):
+                lib.nic_counter_cells(nic.core, ffi.from_buffer("int64_t[]", row))
 
     def post_flows(self, cells: NDArray[np.int64]) -> None:
         """Writes the progress of all flows into a table: bytes, delivered bytes, and if the queue
@@ -237,8 +242,8 @@ class HostNics:
         return self.named_counters(self.counter_cells())
 
     def counter_cells(self) -> NDArray[np.int64]:
-        """The counters of all NICs: (hosts, counters)."""
-        cells = np.empty((len(self._nics), len(NIC.cells)), np.int64)
+        """The counters of all NICs: (hosts, counters); 0 for those of other processes."""
+        cells = np.zeros((len(self._nics), len(NIC.cells)), np.int64)
         self.post_counters(cells)
         return cells
 
@@ -266,29 +271,38 @@ class HostNics:
 
     # ---- setting up --------------------------------------------------------
 
-    def _add_nic(self, host: Host, qps: int) -> Any:
+    def _add_nic(self, host: Host, qps: int) -> OwnNic | FarNic:
+        if not self._fabric.has_node(host.name):
+            address = address_of(self._fabric, self._subnet, host.name)
+            return FarNic(self._fabric.core, address, host_port_guid(host))
         regions = self._regions(host) + 1  # one more for the rings of IP
         config = nic_config(self._fabric, self._subnet, host, max_qps=qps, max_regions=regions)
         config.elides_payload = self._fabric.spec.payload == "elided"
-        return self._fabric.add_nic(host, config)
+        return OwnNic(self._fabric.add_nic(host, config))
 
-    def _add_inside(self, inside: ScaleUpFabric, host: Host, qps: int) -> Any:
+    def _add_inside(self, inside: ScaleUpFabric, host: Host, qps: int) -> OwnNic | FarNic:
         """Adds the NIC of a GPU's links inside its server."""
+        if not self._fabric.has_node(host.name):
+            inside.add_far_nic(host)
+            return FarNic(self._fabric.core, host.index, 0)
         config = ffi.new("struct nic_config *")
         config.max_qps, config.max_regions = qps, self._regions(host)
         config.elides_payload = self._fabric.spec.payload == "elided"
-        return inside.add_nic(host, config)
+        return OwnNic(inside.add_nic(host, config))
 
     def _regions(self, host: Host) -> int:
         return len(_REGIONS) + self._extras.regions(host.name)
 
-    def _all_nics(self) -> list[tuple[str, Any]]:
+    def _own_nics(self) -> list[OwnNic]:
+        return [nic for nic in self._nics.values() if isinstance(nic, OwnNic)]
+
+    def _all_nics(self) -> list[tuple[str, OwnNic | FarNic]]:
         return [*self._nics.items(), *self._inside.items()]
 
     def _is_inside(self, flow: Flow) -> bool:
         return self._fabric.spec.in_one_server(flow.src, flow.dst)
 
-    def _nic(self, flow: Flow, host: str) -> Any:
+    def _nic(self, flow: Flow, host: str) -> OwnNic | FarNic:
         """The NIC of a flow at one of its hosts."""
         return self._inside[host] if self._is_inside(flow) else self._nics[host]
 
@@ -298,11 +312,11 @@ class HostNics:
         is_datagram = [transport == lib.TRANSPORT_UD for transport in transports]
         return np.where(is_datagram, lib.GRH_BYTES, 0)[self._graph.flow_of]
 
-    def _register(self, host: str, nic: Any) -> list[int]:
+    def _register(self, host: str, nic: OwnNic | FarNic) -> list[int]:
         """The keys of a host's source, sink and buffers at one of its NICs."""
         layout, contents = self._layout, self._contents
         return [
-            self._add_region(nic, va, length[host], access, at[host] if at else None)
+            nic.add_region(va, length[host], access, self._memory(at[host] if at else None))
             for va, length, access, at in (
                 (SOURCE_VA, layout.source_bytes, _READABLE, contents and contents.source),
                 (SINK_VA, layout.sink_bytes, _WRITABLE, contents and contents.sink),
@@ -310,24 +324,40 @@ class HostNics:
             )
         ]
 
-    def _add_region(
-        self, nic: Any, va: int, length: int, access: int, contents: Bytes | None
-    ) -> int:
-        bytes_ = ffi.NULL
-        if contents is not None:
-            bytes_ = ffi.from_buffer("uint8_t[]", contents, require_writable=True)
-            self._alive.append(bytes_)
-        key = lib.nic_add_region(nic, 0, va, length, access, bytes_)
-        return int(have(key, "a memory region"))
+    def _memory(self, contents: Bytes | None) -> Any:
+        """A C pointer to the bytes, which stay; NULL if there are none."""
+        if contents is None:
+            return ffi.NULL
+        bytes_ = ffi.from_buffer("uint8_t[]", contents, require_writable=True)
+        self._alive.append(bytes_)
+        return bytes_
 
     def _connect(self, flow: Flow, psns: Random) -> dict[str, Any]:
-        """Makes a connection: a queue pair at each host, with the settings of the first flow."""
-        ends = {}
+        """Makes a connection: a queue pair at each host, with the settings of the first flow. One
+        of another process has a stand-in here if the other end is here, and else is NULL."""
+        ends, far = {}, {}
         for host in (flow.src, flow.dst):
-            first = psns.getrandbits(24) + self._psns_before.get((flow.connection, host), 0)
-            ends[host] = self._add_qp(flow, host, first % _PSNS)
-        lib.qp_connect_pair(*ends.values())
-        return ends
+            drawn = psns.getrandbits(24) + self._psns_before.get((flow.connection, host), 0)
+            nic, psn = self._nic(flow, host), drawn % _PSNS
+            if isinstance(nic, OwnNic):
+                ends[host] = self._add_qp(nic, flow, host, psn)
+            else:
+                far[host] = nic.add_qp(psn)
+        if not far:
+            lib.qp_connect_pair(*ends.values())
+        elif ends:
+            (own,), ((host, remote),) = ends.values(), far.items()
+            ends[host] = connect_far(own, self._far_config(flow), remote)
+        return dict.fromkeys((flow.src, flow.dst), ffi.NULL) | ends
+
+    def _far_config(self, flow: Flow) -> Any:
+        """What is to be known of a queue pair of another process."""
+        config = ffi.new("struct qp_config *")
+        config.transport, config.qkey = self._transport(flow), _QKEY
+        return config
+
+    def _transport(self, flow: Flow) -> int:
+        return int(self._transports.get(flow.traffic, lib.TRANSPORT_RC))
 
     def _psns_taken(self) -> Counter[tuple[str, str]]:
         """How many PSNs the requests of each requesting queue pair use."""
@@ -338,7 +368,7 @@ class HostNics:
             taken[flow.connection, flow.src] += int(np.maximum(1, -(-sizes // mtu)).sum())
         return taken
 
-    def _add_qp(self, flow: Flow, host: str, psn: int) -> Any:
+    def _add_qp(self, nic: OwnNic, flow: Flow, host: str, psn: int) -> Any:
         spec = self._fabric.spec
         settings = Nic() if self._is_inside(flow) else spec.host(host).nic
         peer = spec.host(flow.dst if host == flow.src else flow.src).nic
@@ -354,7 +384,7 @@ class HostNics:
         )
         if flow.priority is not None:
             config.sl = flow.priority
-        config.transport, config.qkey = self._transports.get(flow.traffic, lib.TRANSPORT_RC), _QKEY
+        config.transport, config.qkey = self._transport(flow), _QKEY
         self._set_subnet(config, flow, host)
         if flow.connection in self._fetching:
             config.max_dest_rd_atomic = peer.max_rd_atomic
@@ -364,7 +394,7 @@ class HostNics:
             recovery.recovery_scheme,
             lambda: self._path_packets(flow.src, flow.dst, config.mtu),
         )
-        return have(lib.nic_add_qp(self._nic(flow, host), config), "a queue pair")
+        return have(lib.nic_add_qp(nic.core, config), "a queue pair")
 
     def _set_subnet(self, config: Any, flow: Flow, host: str) -> None:
         """Sets the attributes of the path to the other end, which the subnet manager determines."""
@@ -434,7 +464,7 @@ class HostNics:
         table["busy_ps"] = graph.busy_ps
         self._extras.fill(table, self._nic, elided=self._contents is None)
 
-    def _keys_at(self, va: NDArray[np.int64], nics: list[Any]) -> NDArray[np.int64]:
+    def _keys_at(self, va: NDArray[np.int64], nics: list[OwnNic | FarNic]) -> NDArray[np.int64]:
         """The key of the region of each operation's address, at the NIC of its flow."""
         keys = np.array([self._keys[nic] for nic in nics], np.int64).reshape(-1, len(_REGIONS))
         region = np.searchsorted(_REGIONS, va, side="right") - 1

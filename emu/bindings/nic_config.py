@@ -11,7 +11,6 @@ from emu.bindings.congestion_control import set_congestion_control
 from emu.bindings.fabric import Fabric
 from emu.bindings.port_config import set_port
 from emu.bindings.settings import copy_settings
-from emu.errors import FabricError
 from emu.spec.host import Nic
 from emu.spec.host_path import HostPath
 from emu.spec.recovery import RECOVERIES, Recovery
@@ -103,10 +102,3 @@ def set_recovery(config: Any, recovery: Recovery, path_packets: Callable[[], int
     if recovery.limits_window and not config.window:
         config.window = path_packets()
         config.ack_every = 1  # with such a small window an ACK cannot wait for several packets
-
-
-def have(made: Any, what: str) -> Any:
-    """Returns `made`. Raises FabricError if the core could not make it."""
-    if not made:
-        raise FabricError(f"the NICs could not make room for {what}; make the workload smaller")
-    return made

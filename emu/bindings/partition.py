@@ -30,9 +30,15 @@ class Partition:
     """At most as many as parts."""
     number: Mapping[str, int] = field(default_factory=dict)
     """Node -> number of its part; 0 for nodes that are left out."""
+    own: range | None = None
+    """The numbers of the parts that this process runs; None: all."""
 
     def part_of(self, node: str) -> int:
         return self.number.get(node, 0)
+
+    def has(self, node: str) -> bool:
+        """Whether this process runs the node."""
+        return self.own is None or self.part_of(node) in self.own
 
 
 WHOLE = Partition()

@@ -32,16 +32,21 @@ class ScaleUpFabric:
         links: ScaleUp,
         first_index: int,
         part_of: Callable[[str], int],
+        is_here: Callable[[str], bool],
     ) -> None:
-        """`part_of`: the number of a host's part; the same for all GPUs of a server."""
+        """`part_of`: the number of a host's part; `is_here`: whether this process runs it. Both are
+        the same for all GPUs of a server."""
         self._core = core
         self._part_of = part_of
+        self._is_here = is_here
         self._topology = topology
         self._links = links
         self._index = {port: first_index + place for place, port in enumerate(ports_of(topology))}
         self._with_nic: set[Port] = set()
         for switch in topology.switches:
-            self._add_switch(topology.ports[switch.name])
+            ports = topology.ports[switch.name]
+            if is_here(topology.peer[ports[0]].node):
+                self._add_switch(ports)
 
     def add_nic(self, host: Host, config: Any) -> Any:
         """Adds the NIC of a GPU's links (a `struct nic *`), from a `struct nic_config *`."""
@@ -55,17 +60,21 @@ class ScaleUpFabric:
         self._with_nic.add(port)
         return nic
 
+    def add_far_nic(self, host: Host) -> None:
+        """Another process adds the NIC."""
+        self._with_nic.update(self._topology.ports[host.name])
+
     def connect(self) -> None:
-        """Connects the cables of the GPUs whose NICs were added."""
+        """Connects the cables of the GPUs whose NICs were added in this process."""
         for cable in self._topology.cables:
-            if cable.b not in self._with_nic:
+            if cable.b not in self._with_nic or not self._is_here(cable.b.node):
                 continue
             ends = self._index[cable.a], self._index[cable.b]
             lib.fabric_connect(self._core, *ends, cable.rate_bps, cable.delay_ps)
 
     @property
     def ports(self) -> dict[str, int]:
-        """The ports of connected cables: name -> index."""
+        """The ports of connected cables, in this or another process: name -> index."""
         name = self._topology.port_name
         there = self._with_nic | {self._topology.peer[port] for port in self._with_nic}
         return {name[port]: index for port, index in self._index.items() if port in there}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emu._core import ffi, lib
-from emu.bindings.nic_config import have
+from emu.bindings.nics import have
 from emu.errors import LocalProtocolError
 from emu.rdma.limits import refuse_numbers
 from emu.rdma.work import WC, completion

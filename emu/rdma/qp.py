@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from emu._core import ffi, lib
-from emu.bindings.nic_config import have
+from emu.bindings.nics import have
 from emu.errors import LocalProtocolError
 from emu.rdma.attributes import AS_IT_IS, REMOTE, SETTINGS, TAKEN, QPAttr
 from emu.rdma.completion import CQ

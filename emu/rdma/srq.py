@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emu._core import lib
-from emu.bindings.nic_config import have
+from emu.bindings.nics import have
 from emu.rdma.errors import refuse_receive
 from emu.rdma.limits import refuse_numbers
 from emu.rdma.memory import PD

@@ -1,9 +1,9 @@
 """The virtual clock over several processes, which `mpirun` starts, on one machine or more.
 
-Each process (rank) builds the whole fabric, cut into parts, and runs a share of the parts. After
-each window (emu/core/sim/part.h) every rank sends every other one packet: the frames that passed
-the cut, and when its next event is due (emu/runtime/rank_fabric.py). Rank 0 reads the spec, runs
-the subnet manager, gathers the results, and reports; the others print nothing but errors.
+The fabric is cut into parts. Each process (rank) builds and runs a share of them. After each window
+(emu/core/sim/part.h) every rank sends every other one packet: the frames that passed the cut, and
+when its next event is due (emu/runtime/rank_fabric.py). Rank 0 reads the spec, runs the subnet
+manager, gathers the results, and reports; the others print nothing but errors.
 
 The results are the same bytes as those of one process.
 """
@@ -174,12 +174,6 @@ def _gather(
 ) -> Observation | None:
     """The observation of all ranks, at rank 0, which gets their records of captures, too."""
     observation = gather(run.fabric, run.endpoints, world, is_over=is_over)
-    for rank in range(1, world.ranks):
-        if world.rank == rank:
-            for piece in capture.pieces(PIECE_BYTES):
-                world.all.send(piece, 0)
-            world.all.send(b"", 0)
-        elif world.is_first:
-            while piece := world.all.recv(source=rank):
-                capture.add(piece)
+    for piece in world.collect(() if world.is_first else capture.pieces(PIECE_BYTES)):
+        capture.add(piece)
     return observation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -86,6 +87,20 @@ class World:
             return
         here = self.mpi.IN_PLACE if self.is_first else array
         self.all.Reduce(here, array if self.is_first else None, self.mpi.SUM)
+
+    def collect(self, own: Iterable[T]) -> Iterator[T]:
+        if self.is_first:
+            return self._collected(own)
+        for piece in own:
+            self.all.send(piece, 0)
+        self.all.send(None, 0)
+        return iter(())
+
+    def _collected(self, own: Iterable[T]) -> Iterator[T]:
+        yield from own
+        for rank in range(1, self.ranks):
+            while (piece := self.all.recv(source=rank)) is not None:
+                yield piece
 
     def fetch(self, array: NDArray[np.uint8], *, is_own: bool) -> None:
         owner = self.all.allreduce(self.rank if is_own else 0)

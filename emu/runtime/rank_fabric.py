@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,13 +44,13 @@ class RankFabric(VirtualFabric):
     """The share of a fabric that this rank runs. What it does, all ranks do at the same time."""
 
     def __init__(self, world: World, task: Task, topology: Topology) -> None:
-        super().__init__(task.spec, topology, task.subnet, cut=task.cut)
-        self._world = world
-        self._over = False
         parts, ranks = task.cut.parts, world.ranks
         first_parts = [rank * parts // ranks for rank in range(ranks + 1)]
-        own_parts = first_parts[world.rank + 1] - first_parts[world.rank]
-        threads = min(task.threads, own_parts)
+        own_parts = range(*first_parts[world.rank : world.rank + 2])
+        super().__init__(task.spec, topology, task.subnet, cut=replace(task.cut, own=own_parts))
+        self._world = world
+        self._over = False
+        threads = min(task.threads, len(own_parts))
         workload = self.endpoints.workload
         done = lib.fabric_take_parts(
             self.fabric.core, first_parts, ranks, world.rank, threads, workload
@@ -59,7 +59,8 @@ class RankFabric(VirtualFabric):
             raise FabricError("no memory for the mail between ranks; make the fabric smaller")
         own = own_hosts(self.fabric)
         lib.workload_take_hosts(workload, ffi.from_buffer("bool[]", own))
-        self._lookahead_ps = lib.fabric_lookahead(self.fabric.core)
+        lookahead_ps = lib.fabric_lookahead(self.fabric.core)
+        self._lookahead_ps = world.all.allreduce(lookahead_ps, world.mpi.MIN)
         self._others = [rank for rank in range(ranks) if rank != world.rank]
         self._received = {rank: np.empty(_FIRST_BYTES, np.uint8) for rank in self._others}
         self._failures = ffi.new("struct workload_failure[]", _FAILURES)

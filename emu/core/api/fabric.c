@@ -67,6 +67,30 @@ bool fabric_add_stand_in(struct fabric *fabric, uint32_t index, const struct por
     return true;
 }
 
+/* Frames leave for it by mail, and those from it arrive on its line. */
+static const struct port_handler far_handler = {0};
+
+static bool is_far(const struct port *port)
+{
+    return port->handler == &far_handler;
+}
+
+bool fabric_add_far_port(struct fabric *fabric, uint32_t part, uint32_t index,
+                         const struct port_config *config, bool cut_through)
+{
+    struct cable_end *end = arena_take(&fabric->arena, 1, sizeof *end);
+    if (!end)
+        return false;
+    struct part *home = &fabric->parts[part].part;
+    if (!port_init(&end->port, &fabric->arena, &home->clock, &home->pool, &far_handler, fabric,
+                   config))
+        return false;
+    end->port.index = index;
+    end->cut_through = cut_through;
+    fabric->ports[index] = &end->port;
+    return true;
+}
+
 static uint8_t lane_of(uint8_t kind, const uint8_t *bytes, uint32_t length)
 {
     return kind == FRAME_IB && length > 0 ? bytes[0] >> 4 : 0;
@@ -167,7 +191,7 @@ static bool is_nic(const struct fabric *fabric, const struct port *port)
 static enum delivery delivery_to(const struct fabric *fabric, const struct port *from,
                                  const struct port *to)
 {
-    if (to->stands_in)
+    if (to->stands_in || is_far(to))
         return container_of(to, struct cable_end, port)->cut_through ? DELIVER_HEAD : DELIVER_TAIL;
     if (to->outside && is_nic(fabric, from))
         return DELIVER_START;

@@ -19,7 +19,7 @@
 struct cable_end {
     struct port port;
     uint64_t backlog_discard; /* frames from outside that were dropped: too many waited */
-    bool cut_through;         /* a port that stands in: for one of a cut-through switch */
+    bool cut_through;         /* it stands in for a port of a cut-through switch */
 };
 
 /* A part of the fabric, and what is recorded there. */
@@ -45,7 +45,7 @@ struct fabric {
     uint32_t process_count, own_process;
     struct deadlock_watch deadlocks;
     struct sample_table samples;
-    struct port **ports; /* by index; NULL: no port */
+    struct port **ports; /* by index; NULL: no port, or one that another process runs */
     uint32_t port_count;
     struct fabric_switch **switches;
     uint32_t switch_count;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/fabric.h"
+#include "nic/mr.h"
 #include "nic/workload.h"
 
 bool fabric_take_parts(struct fabric *fabric, const uint32_t *first_parts, uint32_t processes,
@@ -28,7 +29,13 @@ bool fabric_take_parts(struct fabric *fabric, const uint32_t *first_parts, uint3
 
 bool fabric_runs(const struct fabric *fabric, uint32_t index)
 {
-    return fabric_runs_node(fabric, fabric->ports[index]->clock);
+    const struct port *port = fabric->ports[index];
+    return port && fabric_runs_node(fabric, port->clock);
+}
+
+uint32_t fabric_far_key(struct fabric *fabric, uint32_t number)
+{
+    return mr_key(number, (uint8_t)rng_u32(&fabric->rng));
 }
 
 uint64_t fabric_run_window(struct fabric *fabric, int64_t until_ps)
@@ -71,7 +78,7 @@ bool fabric_share_deadlocks(struct fabric *fabric)
 {
     bool *own = calloc(fabric->port_count, sizeof *own);
     for (uint32_t i = 0; own && i < fabric->port_count; i++)
-        own[i] = fabric->ports[i] && fabric_runs(fabric, i);
+        own[i] = fabric_runs(fabric, i);
     return own && deadlock_watch_share(&fabric->deadlocks, own);
 }
 

@@ -20,11 +20,16 @@ static uint32_t recycled_key(struct mr_table *table)
     return key;
 }
 
+uint32_t mr_key(uint32_t number, uint8_t variant)
+{
+    return number << VARIANT_BITS | variant;
+}
+
 /* Returns 0 when the table is full. */
 static uint32_t new_key(struct mr_table *table, uint8_t variant)
 {
     if (table->count < table->capacity)
-        return ++table->count << VARIANT_BITS | variant;
+        return mr_key(++table->count, variant);
     return table->first_free ? recycled_key(table) : 0;
 }
 

@@ -53,6 +53,9 @@ uint32_t mr_register(struct mr_table *table, const struct region *region, uint8_
 /* False when the key names nothing. */
 bool mr_invalidate(struct mr_table *table, uint32_t pd, uint32_t key);
 
+/* The key of the first region in a place, which counts from 1 here. */
+uint32_t mr_key(uint32_t number, uint8_t variant);
+
 /* Whether the key names a region, whatever it allows. */
 bool mr_has(const struct mr_table *table, uint32_t pd, uint32_t key);
 

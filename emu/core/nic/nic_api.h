@@ -217,6 +217,12 @@ void qp_connect(struct qp *qp, const struct qp_remote *remote);
  * completion, because they are delivered later. */
 void qp_connect_pair(struct qp *one, struct qp *other);
 
+/* Connects a queue pair with one at a NIC that another process runs, whose number, address and PSN
+ * `far` has. Returns what stands in for it here as the sender of operations to `own`; NULL: no
+ * memory. `config`: its own; only transport and qkey are used. */
+struct qp *qp_connect_far(struct qp *own, const struct qp_config *config,
+                          const struct qp_remote *far);
+
 /* The rate that congestion control allows now; the line rate if it sets no limit. */
 uint64_t qp_rate_bps(const struct qp *qp);
 
@@ -238,8 +244,9 @@ struct qp_view qp_look(const struct qp *qp);
 struct operation {
     uint32_t host; /* number of the host that posts the message, or works */
     uint32_t far;  /* number of the host at the other end; for work the same host */
-    struct qp *qp; /* the sender's; connected by qp_connect_pair, also for datagrams. NULL:
-                    * work, nothing is sent */
+    struct qp *qp; /* the sender's; connected by qp_connect_pair, also for datagrams, or by
+                    * qp_connect_far. NULL: work, nothing is sent; or other processes run both
+                    * hosts */
     int verb;      /* enum verb */
     uint32_t flow; /* the flow that its bytes are counted for */
     uint64_t local_va;

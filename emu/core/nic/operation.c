@@ -28,22 +28,26 @@ uint32_t operation_receive_bytes(const struct operation *operation)
     return operation->length + (operation_is_datagram(operation) ? GRH_BYTES : 0);
 }
 
+/* Whether a queue pair may use this memory. Another process checks its own. */
+static bool may_use(const struct qp *qp, uint32_t key, uint64_t va, uint32_t length,
+                    uint32_t access)
+{
+    uint8_t *bytes;
+    return !qp->nic || mr_find(&qp->nic->mrs, qp->config.pd, key, va, length, access, &bytes);
+}
+
 /* Whether the local memory is registered at the sender's NIC, and the memory of the receive at the
  * receiver's. */
 static bool memory_is_valid(const struct operation *operation)
 {
-    const struct mr_table *local = &operation->qp->nic->mrs;
-    const struct mr_table *remote = &operation->qp->peer->nic->mrs;
     if (operation->length == 0)
         return true;
-    uint8_t *bytes;
     uint32_t access = operation->verb >= VERB_READ ? ACCESS_LOCAL_WRITE : 0;
-    if (!mr_find(local, operation->qp->config.pd, operation->lkey, operation->local_va,
-                 operation->length, access, &bytes))
-        return false;
-    return !operation_takes_receive(operation) ||
-           mr_find(remote, operation->qp->peer->config.pd, operation->rkey, operation->remote_va,
-                   operation_receive_bytes(operation), ACCESS_LOCAL_WRITE, &bytes);
+    return may_use(operation->qp, operation->lkey, operation->local_va, operation->length,
+                   access) &&
+           (!operation_takes_receive(operation) ||
+            may_use(operation->qp->peer, operation->rkey, operation->remote_va,
+                    operation_receive_bytes(operation), ACCESS_LOCAL_WRITE));
 }
 
 bool operation_find_summands(const struct operation *operation, uint8_t **sum, uint8_t **summand)
@@ -59,7 +63,7 @@ bool operation_find_summands(const struct operation *operation, uint8_t **sum, u
 static bool sum_is_valid(const struct operation *operation)
 {
     uint8_t *sum, *summand;
-    return operation->sum_key == 0 ||
+    return operation->sum_key == 0 || !operation->qp->peer->nic ||
            (operation->verb < VERB_READ && operation->length % sizeof(float) == 0 &&
             operation_find_summands(operation, &sum, &summand));
 }

@@ -139,8 +139,8 @@ struct turn {
 };
 
 struct qp {
-    struct nic *nic;
-    struct qp *peer; /* the other end, when it is in this process; for records only */
+    struct nic *nic; /* NULL: it stands in for one of another process (qp_connect_far) */
+    struct qp *peer; /* the other end, or what stands in for it; for records only */
     void *owner;     /* whatever its application keeps with it */
     uint32_t qpn;
     enum qp_state state;

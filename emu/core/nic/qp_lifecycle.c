@@ -177,6 +177,21 @@ void qp_connect_pair(struct qp *one, struct qp *other)
     other->peer = one;
 }
 
+struct qp *qp_connect_far(struct qp *own, const struct qp_config *config,
+                          const struct qp_remote *far)
+{
+    struct qp *qp = arena_take(own->nic->arena, 1, sizeof *qp);
+    if (!qp)
+        return NULL;
+    qp->qpn = far->qpn;
+    qp->config.transport = config->transport;
+    qp->config.qkey = config->qkey;
+    qp->peer = own;
+    qp_connect(own, far);
+    own->peer = qp;
+    return qp;
+}
+
 /* ---- progress ------------------------------------------------------------------------- */
 
 uint32_t qp_number(const struct qp *qp)

@@ -28,8 +28,9 @@
  * those that wait for messages of others, and the responder of a READ or atomic that waits for it.
  *
  * The parts may be in several processes (workload_take_hosts). Each process then has the whole
- * graph, and what it knows of an operation is what its own hosts see: the sender's times, or the
- * delivery. The processes exchange failures when they look whether the workload is over. */
+ * graph, and the queue pairs of its own hosts. What it knows of an operation is what these hosts
+ * see: the sender's times, or the delivery. The processes exchange failures when they look whether
+ * the workload is over. */
 #include "nic/workload_state.h"
 
 #include "nic/delivery.h"
@@ -113,8 +114,8 @@ const struct mail_kind mail_with_announcement = {.open = expect_by_mail,
 /* Its first packet arrives after the mail: it has a cable to pass between the two parts. */
 static void announce(struct task *task)
 {
-    struct clock *own = task->operation->qp->nic->clock;
-    struct clock *receivers = task->operation->qp->peer->nic->clock;
+    struct clock *own = clock_of(task->workload, task->operation->host);
+    struct clock *receivers = clock_of(task->workload, task->operation->far);
     if (own == receivers)
         expect(task);
     else

@@ -47,7 +47,7 @@ static void prepare_task(struct workload *workload, uint32_t index)
                                      .immediate = operation->immediate,
                                      .compare = operation->compare,
                                      .swap_add = operation->swap_add};
-    if (operation_is_datagram(operation))
+    if (operation_is_datagram(operation) && operation->qp->nic)
         task->message.to = address_of(workload, operation);
     share_of_host(workload, operation->host)->remaining++;
     timer_init(&task->start, task_start_due);
@@ -56,8 +56,11 @@ static void prepare_task(struct workload *workload, uint32_t index)
         workload->tasks[workload->config.dependents[operation->first_dependent + i]].unmet++;
 }
 
+/* Another process sees what its hosts see. */
 static bool sees_late(const struct nic *nic)
 {
+    if (!nic)
+        return false;
     const struct host_path *path = &nic->config.path;
     return path->write_ps || path->completion_ps || path->copy_rate_bps;
 }

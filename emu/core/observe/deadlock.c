@@ -3,16 +3,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A port of a switch in this process, and a class there. */
+struct place {
+    const struct switch_port *port;
+    uint8_t tc;
+};
+
 /* The switch's side of a port's far end; NULL when that is no switch. */
-static const struct switch_port *far_end(const struct switch_port *own)
+static const struct switch_port *far_end(const struct port *port)
 {
-    return own->port.line.far ? port_of_switch(own->port.line.far) : NULL;
+    return port->line.far ? port_of_switch(port->line.far) : NULL;
 }
 
-/* Whether this process knows the present state of a port. */
-static bool is_own(const struct deadlock_watch *watch, const struct port *port)
+static const struct port *port_of(const struct deadlock_watch *watch, struct stuck member)
 {
-    return !watch->own || watch->own[port->index];
+    return watch->ports[member.index];
+}
+
+/* Whether this process runs the node of a port. */
+static bool is_own(const struct deadlock_watch *watch, uint32_t index)
+{
+    return !watch->own || watch->own[index];
 }
 
 /* ---- packets that the far end holds, and where they wait ------------------------------------ */
@@ -28,8 +39,9 @@ static uint64_t bytes_held(const struct port *in, const struct frame *frame)
  * subtracts them again. */
 static void count_waiting(struct deadlock_watch *watch, struct stuck member, bool joins)
 {
-    struct fabric_switch *sw = member.port->port.owner;
-    const struct frame *frame = member.port->queue[member.port->queue_of[member.tc]].frames.first;
+    const struct switch_port *own = port_of_switch(port_of(watch, member));
+    struct fabric_switch *sw = own->port.owner;
+    const struct frame *frame = own->queue[own->queue_of[member.tc]].frames.first;
     for (; frame; frame = frame->next) {
         if (frame->tc != member.tc)
             continue;
@@ -40,7 +52,7 @@ static void count_waiting(struct deadlock_watch *watch, struct stuck member, boo
 }
 
 /* Whether a packet that came in by `in`, on its class, waits at `out`. */
-static bool has_waiting_from(struct stuck out, struct stuck in)
+static bool has_waiting_from(struct place out, struct place in)
 {
     const struct frame *frame = out.port->queue[out.port->queue_of[out.tc]].frames.first;
     while (frame && (frame->tc != out.tc || frame->charge.in_port != in.port->port.number ||
@@ -50,7 +62,7 @@ static bool has_waiting_from(struct stuck out, struct stuck in)
 }
 
 /* Bytes in a port's buffer that came in on a class. */
-static uint64_t held_by(struct stuck in)
+static uint64_t held_by(struct place in)
 {
     const struct port *port = &in.port->port;
     return port_has_buffers(port) ? port_flow_control(port)->held(port, in.tc)
@@ -59,31 +71,32 @@ static uint64_t held_by(struct stuck in)
 
 /* ---- ports that wait ---------------------------------------------------------------------- */
 
-/* The first packet that waits at a port of a switch for another switch; NULL: none does. */
+/* The first packet that waits at a port of a switch; NULL: none does. */
 static const struct frame *waiting_head(const struct port *port, uint8_t tc)
 {
     const struct switch_port *own = port_of_switch(port);
-    return own && far_end(own) ? own->queue[own->queue_of[tc]].frames.first : NULL;
+    return own ? own->queue[own->queue_of[tc]].frames.first : NULL;
 }
 
+/* Whether it waits for another switch. */
 static bool is_candidate(const struct port *port, uint8_t tc)
 {
     const struct frame *head = waiting_head(port, tc);
-    return head && port_flow_control(port)->is_held_back(port, tc, head->length);
+    return head && far_end(port) && port_flow_control(port)->is_held_back(port, tc, head->length);
 }
 
 /* The member of the set for which the member `own` waits. */
 static struct stuck waits_for(const struct deadlock_watch *watch, struct stuck own)
 {
-    struct stuck in = {far_end(own.port), own.tc};
+    struct place in = {far_end(port_of(watch, own)), own.tc};
     const struct fabric_switch *sw = in.port->port.owner;
     for (uint32_t number = 1; number <= sw->config.ports; number++) {
         const struct switch_port *out = &sw->ports[number - 1];
         unsigned left = watch->in_set[out->port.index];
         for (; left; left &= left - 1) {
-            struct stuck there = {out, (uint8_t)__builtin_ctz(left)};
-            if (has_waiting_from(there, in))
-                return there;
+            uint8_t tc = (uint8_t)__builtin_ctz(left);
+            if (has_waiting_from((struct place){out, tc}, in))
+                return (struct stuck){out->port.index, tc};
         }
     }
     abort(); /* no member waits for nothing */
@@ -94,21 +107,22 @@ static struct stuck successor(const struct deadlock_watch *watch, struct stuck o
 {
     if (!watch->own)
         return waits_for(watch, own);
-    uint32_t place = watch->places[own.port->port.index * CLASSES + own.tc] - 1;
-    return (struct stuck){port_of_switch(watch->ports[place / CLASSES]), place % CLASSES};
+    uint32_t place = watch->places[own.index * CLASSES + own.tc] - 1;
+    return (struct stuck){place / CLASSES, place % CLASSES};
 }
 
 static bool all_is_stuck(const struct deadlock_watch *watch, struct stuck own)
 {
-    struct stuck in = {far_end(own.port), own.tc};
+    struct place in = {far_end(port_of(watch, own)), own.tc};
     assert(in.port); /* members are ports to other switches */
     uint64_t waiting = watch->waiting[in.port->port.index][in.tc];
     return waiting && waiting == held_by(in);
 }
 
-static struct stuck member_of(const struct deadlock_watch *watch, uint32_t index, unsigned classes)
+/* The first of a port's members. */
+static struct stuck member_of(uint32_t index, unsigned classes)
 {
-    return (struct stuck){port_of_switch(watch->ports[index]), (uint8_t)__builtin_ctz(classes)};
+    return (struct stuck){index, (uint8_t)__builtin_ctz(classes)};
 }
 
 static void count_all_waiting(struct deadlock_watch *watch)
@@ -116,8 +130,8 @@ static void count_all_waiting(struct deadlock_watch *watch)
     memset(watch->waiting, 0, watch->port_count * sizeof *watch->waiting);
     for (uint32_t index = 0; index < watch->port_count; index++)
         for (unsigned left = watch->in_set[index]; left; left &= left - 1)
-            if (is_own(watch, watch->ports[index]))
-                count_waiting(watch, member_of(watch, index, left), true);
+            if (is_own(watch, index))
+                count_waiting(watch, member_of(index, left), true);
 }
 
 /* Whether a member is at a port of this switch. Its ports have consecutive indices. */
@@ -138,7 +152,7 @@ static bool strike_ends(struct deadlock_watch *watch)
     for (uint32_t index = 0; index < watch->port_count; index++) {
         if (!watch->in_set[index])
             continue;
-        const struct switch_port *far = far_end(port_of_switch(watch->ports[index]));
+        const struct switch_port *far = far_end(watch->ports[index]);
         assert(far); /* members are ports to other switches */
         if (!has_member(watch, far->port.owner)) {
             watch->in_set[index] = 0;
@@ -149,20 +163,20 @@ static bool strike_ends(struct deadlock_watch *watch)
     return any && struck ? strike_ends(watch) : any;
 }
 
-/* Strikes out members that can still send; returns one of the others, or none. */
-static struct stuck settle_set(struct deadlock_watch *watch)
+/* Strikes out members that can still send. Returns whether there are others, and one of them. */
+static bool settle_set(struct deadlock_watch *watch, struct stuck *one)
 {
-    struct stuck any_left = {0};
+    bool any_left = false;
     count_all_waiting(watch);
     for (bool struck = true; struck;) {
-        struck = false;
-        any_left = (struct stuck){0};
+        struck = any_left = false;
         for (uint32_t index = 0; index < watch->port_count; index++) {
             unsigned left = watch->in_set[index];
             for (; left; left &= left - 1) {
-                struct stuck own = member_of(watch, index, left);
+                struct stuck own = member_of(index, left);
                 if (all_is_stuck(watch, own)) {
-                    any_left = own;
+                    any_left = true;
+                    *one = own;
                     continue;
                 }
                 watch->in_set[index] &= (uint16_t) ~(1u << own.tc);
@@ -187,15 +201,14 @@ static bool is_known(const struct deadlock_watch *watch, const struct deadlock *
 
 static bool is_same(struct stuck one, struct stuck other)
 {
-    return one.port == other.port && one.tc == other.tc;
+    return one.index == other.index && one.tc == other.tc;
 }
 
 /* The order that decides where the report of a loop begins. A loop may pass a port on several
  * lanes. */
 static bool comes_before(struct stuck one, struct stuck other)
 {
-    uint32_t index = one.port->port.index, other_index = other.port->port.index;
-    return index < other_index || (index == other_index && one.tc < other.tc);
+    return one.index < other.index || (one.index == other.index && one.tc < other.tc);
 }
 
 /* The loop that `from` is on, beginning with the lowest port index, and there the lowest lane. */
@@ -210,7 +223,7 @@ static void walk_round(const struct deadlock_watch *watch, struct stuck from,
     own = lowest;
     deadlock->priority = own.tc;
     do {
-        deadlock->ports[deadlock->length++] = own.port->port.index;
+        deadlock->ports[deadlock->length++] = own.index;
         own = successor(watch, own);
     } while (!is_same(own, lowest) && deadlock->length < DEADLOCK_PORTS);
 }
@@ -228,7 +241,7 @@ static struct stuck on_circle(const struct deadlock_watch *watch, struct stuck f
 
 static void report(struct deadlock_watch *watch, struct stuck left, picoseconds now)
 {
-    if (!left.port || watch->count == DEADLOCKS)
+    if (watch->count == DEADLOCKS)
         return;
     struct deadlock deadlock = {.found_at = now};
     walk_round(watch, on_circle(watch, left), &deadlock);
@@ -256,8 +269,9 @@ static bool begin_set(struct deadlock_watch *watch, uint16_t classes)
 /* Searches these classes together: a packet may change its lane from hop to hop. */
 static void look_at(struct deadlock_watch *watch, uint16_t classes, picoseconds now)
 {
-    if (begin_set(watch, classes) && strike_ends(watch))
-        report(watch, settle_set(watch), now);
+    struct stuck one = {0};
+    if (begin_set(watch, classes) && strike_ends(watch) && settle_set(watch, &one))
+        report(watch, one, now);
 }
 
 /* The priorities on which ports are stopped, and whether lanes are. */
@@ -267,7 +281,7 @@ static bool stopped_classes(const struct deadlock_watch *watch, uint16_t *priori
     bool waits = false;
     for (uint32_t index = 0; index < watch->port_count; index++) {
         const struct port *port = watch->ports[index];
-        if (!port || !is_own(watch, port))
+        if (!port || !is_own(watch, index))
             continue;
         if (!port_framing(port)->class_changes)
             paused |= port->stopped;
@@ -328,7 +342,7 @@ void deadlock_watch_heads(struct deadlock_watch *watch, uint16_t classes)
     clear_places(watch);
     for (uint32_t index = 0; index < watch->port_count; index++) {
         const struct port *port = watch->ports[index];
-        unsigned left = port && is_own(watch, port) ? port->stopped & classes : 0;
+        unsigned left = port && is_own(watch, index) ? port->stopped & classes : 0;
         for (; left; left &= left - 1) {
             uint8_t tc = (uint8_t)__builtin_ctz(left);
             const struct frame *head = waiting_head(port, tc);
@@ -339,8 +353,7 @@ void deadlock_watch_heads(struct deadlock_watch *watch, uint16_t classes)
 }
 
 /* Whether a port is held back with a packet of this length, as the process that runs it reports. It
- * may be a port of another process: no frame moves in its copy here, so that its state may be set.
- */
+ * may stand in for a port of another process, which sends nothing: so its state may be set. */
 static bool is_candidate_as_told(struct port *port, uint8_t tc, uint32_t length)
 {
     port->stopped |= (uint16_t)(1u << tc);
@@ -352,7 +365,7 @@ void deadlock_watch_begin(struct deadlock_watch *watch)
     memset(watch->in_set, 0, watch->port_count * sizeof *watch->in_set);
     for (uint32_t index = 0; index < watch->port_count; index++) {
         struct port *port = watch->ports[index];
-        if (!port || !port->line.far || !is_own(watch, port->line.far))
+        if (!port || !far_end(port) || !is_own(watch, port->line.far->index))
             continue;
         for (uint8_t tc = 0; tc < CLASSES; tc++) {
             uint32_t length = watch->places[index * CLASSES + tc];
@@ -370,7 +383,8 @@ void deadlock_watch_count(struct deadlock_watch *watch)
 /* Whether this process knows what the far end of a member holds. */
 static bool is_judged_here(const struct deadlock_watch *watch, struct stuck own)
 {
-    return watch->own[own.port->port.line.far->index];
+    const struct port *port = port_of(watch, own);
+    return port && watch->own[port->line.far->index];
 }
 
 void deadlock_watch_strike(struct deadlock_watch *watch)
@@ -378,7 +392,7 @@ void deadlock_watch_strike(struct deadlock_watch *watch)
     memcpy(watch->before, watch->in_set, watch->port_count * sizeof *watch->before);
     for (uint32_t index = 0; index < watch->port_count; index++)
         for (unsigned left = watch->before[index]; left; left &= left - 1) {
-            struct stuck own = member_of(watch, index, left);
+            struct stuck own = member_of(index, left);
             if (is_judged_here(watch, own) && !all_is_stuck(watch, own))
                 watch->in_set[index] &= (uint16_t) ~(1u << own.tc);
         }
@@ -391,8 +405,8 @@ bool deadlock_watch_struck(struct deadlock_watch *watch)
         unsigned left = watch->before[index] & ~(unsigned)watch->in_set[index];
         struck |= left != 0;
         for (; left; left &= left - 1)
-            if (is_own(watch, watch->ports[index]))
-                count_waiting(watch, member_of(watch, index, left), false);
+            if (is_own(watch, index))
+                count_waiting(watch, member_of(index, left), false);
     }
     return struck;
 }
@@ -402,11 +416,11 @@ void deadlock_watch_follow(struct deadlock_watch *watch)
     clear_places(watch);
     for (uint32_t index = 0; index < watch->port_count; index++)
         for (unsigned left = watch->in_set[index]; left; left &= left - 1) {
-            struct stuck own = member_of(watch, index, left);
+            struct stuck own = member_of(index, left);
             if (!is_judged_here(watch, own))
                 continue;
             struct stuck next = waits_for(watch, own);
-            watch->places[index * CLASSES + own.tc] = next.port->port.index * CLASSES + next.tc + 1;
+            watch->places[index * CLASSES + own.tc] = next.index * CLASSES + next.tc + 1;
         }
 }
 
@@ -415,7 +429,7 @@ void deadlock_watch_report(struct deadlock_watch *watch, picoseconds now)
     struct stuck last = {0};
     for (uint32_t index = 0; index < watch->port_count; index++)
         for (unsigned left = watch->in_set[index]; left; left &= left - 1)
-            last = member_of(watch, index, left);
+            last = member_of(index, left);
     report(watch, last, now);
 }
 

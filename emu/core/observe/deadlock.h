@@ -26,9 +26,9 @@
 
 enum { DEADLOCKS = 16, DEADLOCK_PORTS = 64 };
 
-/* A port of a switch, and the priority or lane on which it may not send. */
+/* A port of a switch, by index, and the priority or lane on which it may not send. */
 struct stuck {
-    const struct switch_port *port;
+    uint32_t index;
     uint8_t tc;
 };
 
@@ -40,7 +40,9 @@ struct deadlock {
 };
 
 struct deadlock_watch {
-    struct port *const *ports; /* of a fabric, by index; NULL where there is none */
+    /* Of a fabric, by index; NULL where there is none. Of ports that other processes run, those at
+     * the far ends of own ports stand in. */
+    struct port *const *ports;
     uint32_t port_count;
     picoseconds interval;  /* between two searches */
     picoseconds next_look; /* NEVER: no search is wanted, or none has begun */
