@@ -12,7 +12,6 @@ the port lacks).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import compress
 
 import numpy as np
@@ -32,6 +31,8 @@ from emu.measure.recording import Counters
 
 PRIORITIES = range(CLASSES[Framing.ETHERNET])
 XMIT_WAIT = "PortXmitWait"
+_PORTS_AT_A_TIME = 2048
+"""What is computed for all ports of a large fabric at once takes more memory than the fabric."""
 
 
 def ethernet_counters(
@@ -39,7 +40,7 @@ def ethernet_counters(
 ) -> dict[str, Counters]:
     """RoCE ports' counters by port. Priorities that nothing used are left out unless `whole`, and
     what global pauses did where there were none."""
-    return _named(ports, partial(ethernet_groups, whole=whole))
+    return _named(ports, lambda read, _: ethernet_groups(read, whole=whole))
 
 
 def infiniband_counters(
@@ -47,7 +48,8 @@ def infiniband_counters(
 ) -> dict[str, Counters]:
     """InfiniBand ports' counters by port, all VLs together, and those of each VL that was used or
     is one of the first `vls`, of all ports or of each."""
-    return _named(ports, partial(infiniband_groups, vls=np.reshape(vls, (-1, 1))))
+    of_port = np.broadcast_to(np.reshape(vls, (-1, 1)), (len(ports), 1))
+    return _named(ports, lambda read, rows: infiniband_groups(read, vls=of_port[rows]))
 
 
 def lost_in_transit(ports: CounterTable) -> int:
@@ -70,16 +72,18 @@ def counter_names(framing: Framing) -> frozenset[str]:
 
 
 def _named(
-    ports: Mapping[str, RawCounters], groups_of: Callable[[ReadCounter], Sequence[Group]]
+    ports: Mapping[str, RawCounters], groups_of: Callable[[ReadCounter, slice], Sequence[Group]]
 ) -> dict[str, Counters]:
-    """What ports show of the groups of their counters."""
-    if not ports:
-        return {}
-    table = CounterTable.of(ports)
-    groups = groups_of(table.counter)
-    names = [name for group in groups for name in _names(group)]
-    values, shown = map(np.hstack, zip(*map(_side_by_side, groups), strict=True))
-    return dict(zip(table, _rows(names, values, shown), strict=True))
+    """What ports show of the groups of their counters. `groups_of`: the groups of some rows."""
+    table, named = CounterTable.of(ports), dict[str, Counters]()
+    for first in range(0, len(table), _PORTS_AT_A_TIME):
+        rows = slice(first, first + _PORTS_AT_A_TIME)
+        some = table.between(rows.start, rows.stop)
+        groups = groups_of(some.counter, rows)
+        names = [name for group in groups for name in _names(group)]
+        values, shown = map(np.hstack, zip(*map(_side_by_side, groups), strict=True))
+        named.update(zip(some, _rows(names, values, shown), strict=True))
+    return named
 
 
 def _rows(names: Sequence[str], values: Cells, shown: NDArray[np.bool_]) -> list[Counters]:

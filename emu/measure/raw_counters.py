@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +38,11 @@ class CounterTable(Mapping[str, RawCounters]):
         return cls(tuple(ports), widths, np.array(rows, np.int64))
 
     @classmethod
-    def joined(cls, parts: Iterable[Mapping[str, RawCounters]]) -> Self:
+    def joined(cls, parts: Iterable[Mapping[str, RawCounters]]) -> CounterTable:
         """The ports of all parts, of which one has some."""
         tables = [cls.of(part) for part in parts if part]
+        if len(tables) == 1:
+            return tables[0]
         ports = tuple(port for table in tables for port in table)
         return cls(ports, tables[0].widths, np.vstack([table.cells for table in tables]))
 
@@ -72,10 +73,17 @@ class CounterTable(Mapping[str, RawCounters]):
         return sum(self.counter(name).sum(axis=1).tolist())
 
     def only(self, ports: Iterable[str]) -> CounterTable:
-        """These of the ports, in this order."""
+        """These of the ports, in this order. Rows that follow each other are not copied."""
         chosen = tuple(ports)
         rows = [self._rows[port] for port in chosen]
+        first = rows[0] if rows else 0
+        if rows == [*range(first, first + len(rows))]:
+            return self.between(first, first + len(rows))
         return CounterTable(chosen, self.widths, self.cells[rows])
+
+    def between(self, first: int, end: int) -> CounterTable:
+        """The ports from one row up to, and without, another, as a view."""
+        return CounterTable(self.ports[first:end], self.widths, self.cells[first:end])
 
     @cached_property
     def _rows(self) -> dict[str, int]:

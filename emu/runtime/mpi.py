@@ -142,8 +142,9 @@ def _run(
             on_progress(replace(run.progress(), so_far=so_far))
             world.all.bcast(False)  # no more of `so_far`
         observation, now_ps = _gather(world, run, capture, is_over=True), run.now_ns * 1000
-        assert observation is not None, "rank 0 has it"
-        return recording_of(run, observation, now_ps, capture.convert(out), began)
+        captures = capture.convert(out)
+    assert observation is not None, "rank 0 has it"
+    return recording_of(run, observation, now_ps, captures, began)
 
 
 def _so_far(
