@@ -59,11 +59,10 @@ def gather(
 ) -> Observation | None:
     """What all processes have observed, in the first; None in the others. The run can go on."""
     seen = _gather_fabric(fabric, gatherer, is_over=is_over)
-    own = own_hosts(fabric)
-    nics = np.where(own[:, None], hosts.counter_cells(), 0)
+    nics = hosts.counter_cells()
     gatherer.add_up(nics)
-    for host, is_own in zip(fabric.topology.hosts, own.tolist(), strict=True):
-        for memory in hosts.written_memory(host.name):
+    for host, is_own in own_hosts(fabric).items():
+        for memory in hosts.written_memory(host):
             gatherer.fetch(memory, is_own=is_own)
     with _whole_records(fabric, hosts, gatherer):
         if seen is None:
@@ -71,9 +70,9 @@ def gather(
         return replace(hosts.observe(seen), nics=hosts.named_counters(nics))
 
 
-def own_hosts(fabric: Fabric) -> NDArray[np.bool_]:
+def own_hosts(fabric: Fabric) -> dict[str, bool]:
     """Whether this process runs each host."""
-    return np.array([fabric.has_node(host) for host in fabric.topology.host], np.bool_)
+    return {host: fabric.has_node(host) for host in fabric.topology.host}
 
 
 def _gather_fabric(fabric: Fabric, gatherer: Gatherer, *, is_over: bool) -> Observation | None:
@@ -147,31 +146,42 @@ def _gather_faults(faults: tuple[FaultRecord, ...], gatherer: Gatherer) -> tuple
 def _whole_records(fabric: Fabric, hosts: HostNics, gatherer: Gatherer) -> Iterator[None]:
     """While the body runs, the first process's records of messages, and counts of bytes, are those
     of all. The core goes on with its own."""
-    records, delivered = hosts.records(), hosts.delivered()
-    own_records, own_delivered = records.copy(), delivered.copy()
-    _gather_records(fabric, hosts, gatherer)
-    delivered[:] = delivered_here(fabric, hosts)
+    delivered = delivered_here(fabric, hosts)
     gatherer.add_up(delivered)
+    columns = _gathered_records(fabric, hosts, gatherer)
+    if not gatherer.is_first:
+        for _ in columns:
+            pass
+        yield
+        return
+    records, counts = hosts.records(), hosts.delivered()
+    own_records, own_counts = records.copy(), counts.copy()
+    counts[:] = delivered
+    for name, column in columns:
+        records[name] = column
     try:
         yield
     finally:
-        records[:], delivered[:] = own_records, own_delivered
+        records[:], counts[:] = own_records, own_counts
 
 
-def _gather_records(fabric: Fabric, hosts: HostNics, gatherer: Gatherer) -> None:
+def _gathered_records(
+    fabric: Fabric, hosts: HostNics, gatherer: Gatherer
+) -> Iterator[tuple[str, Column]]:
+    """The columns of the records, in the first process those of all."""
     graph, records = hosts.graph, hosts.records()
-    own = dict(zip(fabric.topology.host, own_hosts(fabric).tolist(), strict=True))
+    own = own_hosts(fabric)
     at_sender = np.array([own[flow.src] for flow in graph.flows], np.bool_)[graph.flow_of]
     at_receiver = np.array([own[flow.bytes_to] for flow in graph.flows], np.bool_)[graph.flow_of]
     for names, is_own in ((_OF_SENDER, at_sender), (_OF_RECEIVER, at_receiver)):
         for name in names:
             column = np.where(is_own, records[name], 0).astype(np.int64)
             gatherer.add_up(column)
-            records[name] = column
+            yield name, column
 
 
 def delivered_here(fabric: Fabric, hosts: HostNics) -> Column:
     """The bytes delivered to hosts of this process so far, for each flow."""
-    own = dict(zip(fabric.topology.host, own_hosts(fabric).tolist(), strict=True))
+    own = own_hosts(fabric)
     is_own = np.array([own[host] for host in hosts.flow_hosts], np.bool_)
     return np.where(is_own, hosts.delivered(), 0)

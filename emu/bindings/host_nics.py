@@ -412,16 +412,24 @@ class HostNics:
 
     def _load(self) -> Any:
         graph = self._graph
+        own, here = self.own_hosts(), self._operations_here()
         first, dependents = graph.dependents()
+        rows: slice | NDArray[np.int64] = slice(None)
+        config = ffi.new("struct workload_config *")
+        if not own.all():
+            first, dependents = _only_here(first, dependents, here)
+            rows = np.flatnonzero(here)
+            config.own_hosts = ffi.from_buffer("bool[]", own)
+            config.is_here = ffi.from_buffer("bool[]", here)
+            self._alive.append(here)
         table = np.zeros(len(graph.operations), _OPERATION)
-        self._fill(table)
-        table["first_dependent"] = first[:-1]
-        table["dependent_count"] = np.diff(first)
+        self._fill(table, rows)
+        table["first_dependent"][rows] = first[:-1][rows]
+        table["dependent_count"][rows] = np.diff(first)[rows]
         operations = ffi.from_buffer("struct operation[]", table)
         waiting = ffi.from_buffer("uint32_t[]", dependents.astype(np.uint32))
         self._alive += [operations, waiting]
         clocks = ffi.new("struct clock *[]", [self._fabric.clock(host) for host in self._nics])
-        config = ffi.new("struct workload_config *")
         config.operations, config.count = operations, len(table)
         config.dependents, config.dependent_count = waiting, len(dependents)
         config.flow_count, config.device_count = max(1, len(self.flows)), max(1, len(graph.devices))
@@ -430,8 +438,18 @@ class HostNics:
         workload = lib.workload_new(config)
         return have(workload, "the workload")
 
-    def _fill(self, table: NDArray[np.void]) -> None:
-        """Fills in the table of operations: hosts, addresses, keys, times."""
+    def own_hosts(self) -> NDArray[np.bool_]:
+        """Whether this process runs each host."""
+        return np.array([isinstance(nic, OwnNic) for nic in self._nics.values()], np.bool_)
+
+    def _operations_here(self) -> NDArray[np.bool_]:
+        """Whether the sender or the receiver of each operation is in this process."""
+        own = dict(zip(self._nics, self.own_hosts().tolist(), strict=True))
+        flows = [own[flow.src] or own[flow.dst] for flow in self._graph.flows]
+        return np.array(flows, np.bool_)[self._graph.flow_of]
+
+    def _fill(self, table: NDArray[np.void], rows: slice | NDArray[np.int64]) -> None:
+        """Fills in rows of the table of operations: hosts, addresses, keys, times."""
         graph, layout = self._graph, self._layout
         number = {host: place for place, host in enumerate(self._nics)}
 
@@ -439,29 +457,33 @@ class HostNics:
             return np.array(values, np.int64)[graph.flow_of]
 
         flows = graph.flows
-        table["qp"] = of_flow([_pointer(self._sender.get(flow.name, ffi.NULL)) for flow in flows])
-        table["host"] = of_flow([number[flow.src] for flow in flows])
-        table["far"] = of_flow([number[flow.dst] for flow in flows])
-        table["verb"] = of_flow([_VERBS.get(flow.verb, 0) for flow in flows])
-        table["flow"] = of_flow([self._place.get(flow.name, 0) for flow in flows])
+
+        def put(name: str, column: NDArray[np.int64]) -> None:
+            table[name][rows] = column[rows]
+
+        put("qp", of_flow([_pointer(self._sender.get(flow.name, ffi.NULL)) for flow in flows]))
+        put("host", of_flow([number[flow.src] for flow in flows]))
+        put("far", of_flow([number[flow.dst] for flow in flows]))
+        put("verb", of_flow([_VERBS.get(flow.verb, 0) for flow in flows]))
+        put("flow", of_flow([self._place.get(flow.name, 0) for flow in flows]))
         from_nics = [self._nic(flow, flow.bytes_from) for flow in flows]
         to_nics = [self._nic(flow, flow.bytes_to) for flow in flows]
         from_key = self._keys_at(layout.source_va, from_nics)
         to_key = self._keys_at(layout.sink_va, to_nics)
         fetches = np.array([flow.verb.fetches for flow in flows], bool)[graph.flow_of]
-        table["local_va"] = np.where(fetches, layout.sink_va, layout.source_va)
-        table["lkey"] = np.where(fetches, to_key, from_key)
-        table["remote_va"] = np.where(fetches, layout.source_va, layout.sink_va - self._lead())
-        table["rkey"] = np.where(fetches, from_key, to_key)
-        table["sum_va"] = layout.sum_va
+        put("local_va", np.where(fetches, layout.sink_va, layout.source_va))
+        put("lkey", np.where(fetches, to_key, from_key))
+        put("remote_va", np.where(fetches, layout.source_va, layout.sink_va - self._lead()))
+        put("rkey", np.where(fetches, from_key, to_key))
+        put("sum_va", layout.sum_va)
         sum_key = self._keys_at(layout.sum_va, to_nics)
-        table["sum_key"] = np.where(layout.sum_va, sum_key, 0)
-        table["length"] = graph.size_bytes
-        table["not_before_ps"] = graph.not_before_ns * 1000
-        table["not_after_ps"] = graph.not_after_ns * 1000
-        table["duration_ps"] = graph.lasts_ns * 1000
-        table["device"] = of_flow([graph.devices.get(flow.device or "", 0) for flow in flows])
-        table["busy_ps"] = graph.busy_ps
+        put("sum_key", np.where(layout.sum_va, sum_key, 0))
+        put("length", graph.size_bytes)
+        put("not_before_ps", graph.not_before_ns * 1000)
+        put("not_after_ps", graph.not_after_ns * 1000)
+        put("duration_ps", graph.lasts_ns * 1000)
+        put("device", of_flow([graph.devices.get(flow.device or "", 0) for flow in flows]))
+        put("busy_ps", graph.busy_ps)
         self._extras.fill(table, self._nic, elided=self._contents is None)
 
     def _keys_at(self, va: NDArray[np.int64], nics: list[OwnNic | FarNic]) -> NDArray[np.int64]:
@@ -580,6 +602,17 @@ class HostNics:
             contents.arrived(id, int(sizes[id]), flow.bytes_from, flow.bytes_to)
             for id in ids.tolist()
         )
+
+
+def _only_here(
+    first: NDArray[np.int64], dependents: NDArray[np.int64], here: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Dependents, and where those of each operation begin, without pairs of which one is not
+    here."""
+    of = np.repeat(np.arange(len(here)), np.diff(first))
+    kept = here[of] & here[dependents]
+    counts = np.bincount(of[kept], minlength=len(here))
+    return np.concatenate([[0], np.cumsum(counts)]), dependents[kept]
 
 
 def _delivery_limit_ps(topology: Topology) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from emu._core import ffi, lib
 from emu.bindings.fabric import DEADLOCK_INTERVAL_PS
-from emu.bindings.gather import delivered_here, own_hosts
+from emu.bindings.gather import delivered_here
 from emu.bindings.partition import Partition
 from emu.errors import FabricError
 from emu.measure.run_progress import RunProgress
@@ -57,8 +57,6 @@ class RankFabric(VirtualFabric):
         )
         if not done:
             raise FabricError("no memory for the mail between ranks; make the fabric smaller")
-        own = own_hosts(self.fabric)
-        lib.workload_take_hosts(workload, ffi.from_buffer("bool[]", own))
         lookahead_ps = lib.fabric_lookahead(self.fabric.core)
         self._lookahead_ps = world.all.allreduce(lookahead_ps, world.mpi.MIN)
         self._others = [rank for rank in range(ranks) if rank != world.rank]

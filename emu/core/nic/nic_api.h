@@ -286,6 +286,10 @@ struct workload_config {
     uint32_t dependent_count;
     uint32_t flow_count, device_count;
     struct clock *const *clocks; /* of the hosts, by number; used in the call only */
+    /* Where several processes run the hosts: which hosts this one runs, by number, used in the call
+     * only; and which operations have one of them as sender or receiver. The others are zero and
+     * nobody's dependents, and no memory is used for them. NULL: all. */
+    const bool *own_hosts, *is_here;
     uint32_t host_count;
     int64_t delivery_limit_ps; /* unreliable messages that have not arrived this long after the last
                                 * event are lost */
@@ -313,11 +317,10 @@ struct workload_counts workload_counts(const struct workload *workload);
 bool workload_counts_say_over(const struct workload *workload, struct workload_counts counts,
                               int64_t now_ps);
 
-/* Set-up only: of the hosts, by number, this process runs those in `own`. Hosts on one clock are in
- * one process. Every process has the same workload, and calls these in place of
+/* Where several processes run the hosts (own_hosts), each calls these in place of
  * workload_is_finished: it takes the failures of its own operations, until it gets none, and lets
- * all processes hear them, itself too, until no process has any left. */
-void workload_take_hosts(struct workload *workload, const bool *own);
+ * all processes hear them, itself too, until no process has any left. Operations have the same
+ * numbers in all of them, and hosts on one clock are in one process. */
 struct workload_failure {
     int64_t completed_ps;
     uint32_t operation;

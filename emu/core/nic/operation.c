@@ -85,10 +85,15 @@ static bool operation_is_valid(const struct operation *operation,
            (operation_is_work(operation) || message_is_valid(operation));
 }
 
+bool operation_is_here(const struct workload_config *config, uint32_t number)
+{
+    return !config->is_here || config->is_here[number];
+}
+
 bool operations_are_valid(const struct workload_config *config)
 {
     for (uint32_t i = 0; i < config->count; i++)
-        if (!operation_is_valid(&config->operations[i], config))
+        if (operation_is_here(config, i) && !operation_is_valid(&config->operations[i], config))
             return false;
     for (uint32_t i = 0; i < config->dependent_count; i++)
         if (config->dependents[i] >= config->count)

@@ -31,4 +31,7 @@ bool operation_find_summands(const struct operation *operation, uint8_t **sum, u
 /* Whether a workload of all these can be carried out. */
 bool operations_are_valid(const struct workload_config *config);
 
+/* Whether this process runs the sender or the receiver of an operation. */
+bool operation_is_here(const struct workload_config *config, uint32_t number);
+
 #endif

@@ -27,10 +27,9 @@
  * that must know at once what happened at another share a part: those with a device in common,
  * those that wait for messages of others, and the responder of a READ or atomic that waits for it.
  *
- * The parts may be in several processes (workload_take_hosts). Each process then has the whole
- * graph, and the queue pairs of its own hosts. What it knows of an operation is what these hosts
- * see: the sender's times, or the delivery. The processes exchange failures when they look whether
- * the workload is over. */
+ * The parts may be in several processes (own_hosts). What a process knows of an operation is what
+ * its own hosts see: the sender's times, or the delivery. The processes exchange failures when they
+ * look whether the workload is over. */
 #include "nic/workload_state.h"
 
 #include "nic/delivery.h"
@@ -179,7 +178,7 @@ void workload_start(struct workload *workload)
 {
     for (uint32_t i = 0; i < workload->config.count; i++) {
         struct task *task = &workload->tasks[i];
-        if (task->unmet == 0 && !task_is_elsewhere(task))
+        if (task_is_here(task) && task->unmet == 0 && !task_is_elsewhere(task))
             start_in_time(task, clock_of(workload, task->operation->host)->now);
     }
 }

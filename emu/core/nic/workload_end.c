@@ -125,12 +125,6 @@ bool workload_is_finished(struct workload *workload, int64_t now_ps)
 
 /* ---- several processes -------------------------------------------------------- */
 
-void workload_take_hosts(struct workload *workload, const bool *own)
-{
-    for (uint32_t host = 0; host < workload->config.host_count; host++)
-        share_of_host(workload, host)->elsewhere = !own[host];
-}
-
 uint32_t workload_take_failures(struct workload *workload, struct workload_failure *failures,
                                 uint32_t room)
 {
@@ -151,6 +145,8 @@ uint32_t workload_take_failures(struct workload *workload, struct workload_failu
 void workload_hear_failure(struct workload *workload, const struct workload_failure *failure)
 {
     const struct task *task = &workload->tasks[failure->operation];
+    if (!task_is_here(task))
+        return;
     enum status why = failure->status == STATUS_SKIPPED ? STATUS_SKIPPED : STATUS_CANCELLED;
     for (uint32_t i = 0; i < task->operation->dependent_count; i++) {
         struct task *waiting = task_dependent(task, i);

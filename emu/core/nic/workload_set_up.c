@@ -80,6 +80,8 @@ static bool add_late_events(struct workload *workload)
     uint32_t count = 2 * workload->config.count;
     workload->late_events = array(count, sizeof *workload->late_events);
     for (uint32_t i = 0; workload->late_events && i < count; i++) {
+        if (!operation_is_here(&workload->config, i / 2))
+            continue;
         struct late_event *late = &workload->late_events[i];
         *late = (struct late_event){.task = &workload->tasks[i / 2], .event = i % 2};
         timer_init(&late->due, late_event_due);
@@ -97,6 +99,13 @@ static uint16_t share_with(struct workload *workload, struct clock *clock)
     if (number == workload->share_count)
         workload->share_count++;
     return (uint16_t)number;
+}
+
+static void add_host(struct workload *workload, uint32_t host)
+{
+    const bool *own = workload->config.own_hosts;
+    workload->share_of[host] = share_with(workload, workload->config.clocks[host]);
+    share_of_host(workload, host)->elsewhere = own && !own[host];
 }
 
 static bool take_memory(struct workload *workload)
@@ -119,9 +128,10 @@ static bool prepare(struct workload *workload)
         return false;
     memset(workload->shares, 0, PARTS_MAX * sizeof *workload->shares);
     for (uint32_t host = 0; host < workload->config.host_count; host++)
-        workload->share_of[host] = share_with(workload, workload->config.clocks[host]);
+        add_host(workload, host);
     for (uint32_t i = 0; i < workload->config.count; i++)
-        prepare_task(workload, i);
+        if (operation_is_here(&workload->config, i))
+            prepare_task(workload, i);
     return !any_host_sees_late(workload) || add_late_events(workload);
 }
 

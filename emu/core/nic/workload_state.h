@@ -58,6 +58,12 @@ static inline struct clock *clock_of(const struct workload *workload, uint32_t h
     return share_of_host(workload, host)->clock;
 }
 
+/* Whether this process runs its sender or its receiver. Of other tasks there is nothing. */
+static inline bool task_is_here(const struct task *task)
+{
+    return task->workload;
+}
+
 /* Whether another process starts and ends it. */
 static inline bool task_is_elsewhere(const struct task *task)
 {
