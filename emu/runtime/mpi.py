@@ -72,7 +72,6 @@ class MpiRunner(Runner):
     """Runs specs on all ranks. This is the side of rank 0."""
 
     clock = VIRTUAL
-    has_estimate = True
 
     def __init__(self, subnet: Subnet | None = None, threads: int | None = None) -> None:
         """`subnet`: as for `VirtualRunner`; `threads`: of each rank, None for one."""

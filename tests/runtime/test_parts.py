@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,14 @@ traffic:
   - {name: ud, pattern: permutation, among: h1-h8, size: 4KB, transport: ud, op: send, priority: 0}
 """
 """Messages that fail, so that others are cancelled, and datagrams that are lost."""
+
+SHARED = """
+fabric: roce
+payload: elided
+topology: {kind: leaf-spine, leaves: 4, spines: 2, hosts_per_leaf: 2}
+traffic:
+  - {name: all, pattern: all-to-all, among: h1-h8, size: 4KB}
+"""
 
 
 def outcome(spec: Spec, topology: Topology, threads: int = 1, parts: int = 1) -> dict[str, object]:
@@ -236,3 +245,22 @@ def test_switch_between_two_hosts_joins_one_of_them() -> None:
 def test_threads_are_for_the_virtual_clock_alone() -> None:
     with pytest.raises(UsageError, match="--threads"):
         runner_on("real").with_threads(2)
+
+
+def test_a_process_builds_its_share_of_a_fabric() -> None:
+    """Of what other processes run there are the ports at the far ends of cut cables, and operations
+    to or from own hosts."""
+    spec = spec_of(SHARED)
+    topology = spec.topology.build()
+    whole = partition(spec, topology, spec.workload(), 2, 1)
+    with VirtualFabric(spec, topology, cut=replace(whole, own=range(1))) as run:
+        core, workload = run.fabric.core, run.endpoints.workload
+        assert lib.fabric_take_parts(core, [0, 1, 2], 2, 0, 1, workload)
+        own = {node.name for node in topology.nodes if whole.part_of(node.name) == 0}
+        assert set(run.fabric.switches) == own & set(topology.switch)
+        runs = {port.node for port, at in run.fabric.index.items() if lib.fabric_runs(core, at)}
+        assert runs == own
+        records, flow_of = run.endpoints.records(), spec.workload().flow_of
+        for flow, pending in zip(flow_of.tolist(), records["status"].tolist(), strict=True):
+            ends = {spec.workload().flows[flow].src, spec.workload().flows[flow].dst}
+            assert (pending == lib.STATUS_PENDING) == bool(ends & own)
