@@ -1,6 +1,6 @@
 """`python -m emu._build [release|sanitize|undefined|threads|analyze|coverage]`: brings the compiled core up to date.
 
-The release is what runs use, so with it come the eBPF marker and what ibsim's clients preload.
+The release is what runs use, so the eBPF marker and the preloaded libraries come with it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from emu._build import core, marker, subnet_preload
+from emu._build import core, marker, preload
 
 
 def main() -> int:
@@ -31,9 +31,7 @@ def _build(variant: core.Variant) -> Iterator[Path]:
     module = core.target(variant)
     if core.build(variant, module):
         yield module
-    library = subnet_preload.PLACE if variant is core.RELEASE else variant.folder / subnet_preload.PLACE
-    if subnet_preload.build(variant, library):
-        yield library
+    yield from preload.build(variant, Path() if variant is core.RELEASE else variant.folder)
     if variant is core.RELEASE and marker.build(marker.PLACE):
         yield marker.PLACE
 

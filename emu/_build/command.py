@@ -6,7 +6,7 @@ from pathlib import Path
 
 from setuptools.command.build_ext import build_ext
 
-from emu._build import core, marker, subnet_preload
+from emu._build import core, marker, preload
 
 
 class BuildCore(build_ext):
@@ -15,13 +15,13 @@ class BuildCore(build_ext):
     def build_extension(self, ext: object) -> None:
         module = Path(self.get_ext_fullpath(core.MODULE))
         core.build(core.RELEASE, module)
-        subnet_preload.build(core.RELEASE, module.parents[1] / subnet_preload.PLACE)
+        list(preload.build(core.RELEASE, module.parents[1]))
         marker.build(module.parents[1] / marker.PLACE)
 
     def copy_extensions_to_source(self) -> None:
         """For an editable install."""
         super().copy_extensions_to_source()
-        subnet_preload.build(core.RELEASE, subnet_preload.PLACE)
+        list(preload.build(core.RELEASE, Path()))
         marker.build(marker.PLACE)
 
     def get_source_files(self) -> list[str]:

@@ -16,6 +16,10 @@ includes its threads' whole stacks, so they are 2 MB instead of the usual 8, as 
 systemd unit. malloc is set to keep freed memory: Open vSwitch allocates memory for 32 frames at
 each poll, and at a lab's MTU malloc would return it to the kernel each time, for four page faults
 a frame.
+
+Each time it wakes it reads all ports of all switches. A library that it loads first answers for
+the ports that have nothing (`ovs_idle_ports.c`), and keeps that memory at hand
+(`ovs_packet_memory.c`).
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from emu.errors import HostError
 from emu.lab.command import run
 from emu.lab.namespace import PRIVATE
 from emu.lab.routes import RouteTable
@@ -38,11 +43,10 @@ _DATABASE = FOLDER / "conf.db"
 _SOCKET = FOLDER / "db.sock"
 _TUN = Path("/dev/net/tun")
 _QUIET = ("-vconsole:off", "--log-file")
-_LOCKED = (
-    *("env", f"MALLOC_TRIM_THRESHOLD_={1 << 30}", f"MALLOC_TOP_PAD_={1 << 22}"),
-    *("prlimit", f"--stack={1 << 21}:", "--"),
-)
-"""A prefix for a command: settings of malloc and stacks for locked memory."""
+_KEEPS_MEMORY = (f"MALLOC_TRIM_THRESHOLD_={1 << 30}", f"MALLOC_TOP_PAD_={1 << 22}")
+"""Settings of malloc."""
+_SMALL_STACKS = ("prlimit", f"--stack={1 << 21}:", "--")
+_PRELOAD = Path(__file__).with_name("ovs_preload.so")
 _LOADERS = 4
 """The number of threads that load routes; more would only wait for `ovs-vswitchd`."""
 
@@ -69,11 +73,25 @@ def start_switches(supervisor: Supervisor, *, punctual: bool) -> int:
     `punctual`: its memory stays in place, and it runs before other processes.
     """
     options = ["--enable-dummy", f"unix:{_SOCKET}"]
+    within = ["env", *_KEEPS_MEMORY, f"LD_PRELOAD={_preload()}"]
     if not punctual:
-        return _start_daemon(supervisor, "ovs-vswitchd", options)
-    pid = _start_daemon(supervisor, "ovs-vswitchd", ["--mlockall", *options], within=_LOCKED)
+        return _start_daemon(supervisor, "ovs-vswitchd", options, within=within)
+    within += _SMALL_STACKS
+    pid = _start_daemon(supervisor, "ovs-vswitchd", ["--mlockall", *options], within=within)
     run_before_others(pid)
     return pid
+
+
+def _preload() -> Path:
+    """The library that `ovs-vswitchd` loads first, by a path without spaces: LD_PRELOAD ends there.
+
+    Raises HostError when it has not been built.
+    """
+    if not _PRELOAD.exists():
+        raise HostError(f"{_PRELOAD} has not been built", remedy="python -m emu._build")
+    link = FOLDER / _PRELOAD.name
+    link.symlink_to(_PRELOAD)
+    return link
 
 
 def define_bridges(transaction: Sequence[str]) -> None:
