@@ -16,8 +16,14 @@ from typing import Any
 import click
 
 from emu.cli.fabric import load_fabric
-from emu.cli.options import clock_option, json_option, quiet_option, settings_option
-from emu.cli.record import record, refuse_unwritable
+from emu.cli.options import (
+    clock_option,
+    json_option,
+    quiet_option,
+    settings_option,
+    threads_option,
+)
+from emu.cli.record import on_threads, record, refuse_unwritable
 from emu.clocks import CLOCKS, Clock
 from emu.errors import ExitCode, UsageError
 from emu.fabric_kind import FABRIC_KINDS
@@ -224,6 +230,7 @@ class Wanted:
 )
 @settings_option
 @clock_option
+@threads_option
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -247,6 +254,7 @@ def command(
     fabric: str | None,
     settings: tuple[str, ...],
     clock: str,
+    threads: int | None,
     out: Path | None,
     quiet: bool,
     as_json: bool,
@@ -267,6 +275,7 @@ def command(
     """
     if factor and increment:
         raise UsageError(f"-f {factor} and -i {increment}: multiply or add? Leave one of them out")
+    runner = on_threads(runner_on(clock), threads)
     base = _fabric(path, ranks, fabric, settings)
     hosts = _ranks(base, ranks)
     wanted = Wanted(
@@ -288,7 +297,7 @@ def command(
     chosen = {size: wanted.algorithm_for(size, forecast) for size in sizes}
     specs = [wanted.spec(base, size, algorithm) for size, algorithm in chosen.items()]
     by_algorithm = dict(zip(chosen.values(), specs, strict=True))
-    runner = runner_on(clock).for_series([*by_algorithm.values()])
+    runner = runner.for_series([*by_algorithm.values()])
     step = f"{factor}(factor)" if factor else f"{increment}(bytes)"
     table = _Table(quiet=as_json)
     used = _channels(wanted, chosen)

@@ -15,8 +15,8 @@ import click
 
 from emu.cli.fabric import load_fabric
 from emu.cli.notes import print_note
-from emu.cli.options import clock_option, json_option, settings_option
-from emu.cli.record import record
+from emu.cli.options import clock_option, json_option, settings_option, threads_option
+from emu.cli.record import on_threads, record
 from emu.clocks import CLOCKS
 from emu.errors import ExitCode, FabricError, UsageError
 from emu.measure.recording import Recording
@@ -64,6 +64,7 @@ from emu.spec.model import Spec
 )
 @settings_option
 @clock_option
+@threads_option
 @json_option
 def command(
     test: str,
@@ -77,6 +78,7 @@ def command(
     connection: str,
     settings: tuple[str, ...],
     clock: str,
+    threads: int | None,
     as_json: bool,
 ) -> None:
     """Measure one pair of hosts as perftest would, on SPEC's fabric or on two hosts and a switch.
@@ -85,6 +87,7 @@ def command(
     message bytes from the first posting until the last byte is in memory; --set fabric=ib
     measures the other fabric.
     """
+    runner = on_threads(runner_on(clock), threads)
     benchmark = _benchmark(test, iters, tx_depth, connection)
     fabric = load_fabric(path, DEFAULT, settings, verb="perf", faults=True)
     ends = chosen_ends(fabric, src, dst)
@@ -96,7 +99,7 @@ def command(
             click.echo(text)
         click.echo(header(is_latency=benchmark.is_latency))
     lines = []
-    for figures in _measured(benchmark, sizes, specs, runner_on(clock)):
+    for figures in _measured(benchmark, sizes, specs, runner):
         lines.append(asdict(figures))
         if not as_json:
             click.echo(line(figures))

@@ -36,16 +36,22 @@ def chosen_runner(
     if model != PACKETS.name and is_given("clock"):
         raise UsageError(f"--clock: the {model} model has no clock; leave one of the two out")
     if model == PACKETS.name and clock == AUTO:
-        choice = _auto_clock(threads, specs)
+        choice = choose_clock(threads, specs)
         clock = choice.clock.name
         if not quiet:
             print_note(str(choice))
-    runner = runner_of(model, clock)
-    runner = runner if threads is None else runner.with_threads(threads)
+    runner = on_threads(runner_of(model, clock), threads)
     return runner if mpi_ranks() == 1 else runner.over_ranks()
 
 
-def _auto_clock(threads: int | None, specs: Sequence[Spec]) -> ClockChoice:
+def on_threads(runner: Runner, threads: int | None) -> Runner:
+    """The runner, with as many threads as --threads says. Raises UsageError where it has no
+    choice."""
+    return runner if threads is None else runner.with_threads(threads)
+
+
+def choose_clock(threads: int | None, specs: Sequence[Spec]) -> ClockChoice:
+    """What `--clock auto` means together with --threads, for these specs."""
     if threads is not None:
         return ClockChoice(VIRTUAL, "the one that runs on several threads")
     if mpi_ranks() > 1:

@@ -11,8 +11,14 @@ from pathlib import Path
 import click
 
 from emu.cli.notes import print_note
-from emu.cli.options import AUTO_HELP, quiet_option, seeds_option, settings_option
-from emu.cli.record import record, refuse_unwritable
+from emu.cli.options import (
+    AUTO_HELP,
+    quiet_option,
+    seeds_option,
+    settings_option,
+    threads_option,
+)
+from emu.cli.record import choose_clock, on_threads, record, refuse_unwritable
 from emu.cli.stopping import sigterm_interrupts
 from emu.clocks import AUTO, CLOCKS, EXACT, REAL, VIRTUAL, Clock
 from emu.errors import EmuError, UsageError
@@ -24,8 +30,8 @@ from emu.report.store import load_recording
 from emu.report.text import print_checks, print_reruns
 from emu.report.verdict import exit_code
 from emu.report.write import write_run
-from emu.runtime import runner_on
-from emu.runtime.auto_clock import ClockChoice, auto_clock
+from emu.runtime import Runner, runner_on
+from emu.runtime.auto_clock import ClockChoice
 from emu.spec.about import About
 from emu.spec.model import Spec, load_spec
 
@@ -43,6 +49,7 @@ _SPEC_FILE = "spec.json"
     show_default=True,
     help=f"Run on this clock; several may be given. {AUTO_HELP}",
 )
+@threads_option
 @seeds_option
 @click.option(
     "--hosts",
@@ -73,6 +80,7 @@ _SPEC_FILE = "spec.json"
 def command(
     folder: Path,
     clocks: tuple[str, ...],
+    threads: int | None,
     seeds: int,
     sizes: tuple[str, ...],
     page: Path | None,
@@ -95,12 +103,8 @@ def command(
     ]
     if page is not None:
         refuse_unwritable(page.parent, "--page")
-    keeper = RunCache(out, resume, quiet)
-    chosen = [(trial, own) for trial in trials if (own := trial.on(clocks))]
-    if not chosen:
-        named = [name for name in dict.fromkeys(clocks) if name != AUTO]
-        meant = f" that is for the {' or the '.join(named)} clock" if named else ""
-        raise UsageError(f"{folder}: no spec there has an `about:` section{meant}")
+    keeper = RunCache(out, resume, quiet, threads)
+    chosen = _chosen(trials, folder, clocks, threads)
     if not quiet:
         _print_choices(chosen)
     present = {trial.variation.name for trial, _ in chosen}
@@ -128,6 +132,24 @@ def command(
     sys.exit(exit_code([run.summary for run in runs], checks))
 
 
+def _chosen(
+    trials: Sequence[Experiment], folder: Path, clocks: Sequence[str], threads: int | None
+) -> list[tuple[Experiment, list[ClockChoice]]]:
+    """The experiments that are meant for these clocks, with their clocks. Raises UsageError if
+    there are none, or none that `threads` could run."""
+    chosen = [(trial, own) for trial in trials if (own := trial.on(clocks, threads))]
+    if not chosen:
+        named = [name for name in dict.fromkeys(clocks) if name != AUTO]
+        meant = f" that is for the {' or the '.join(named)} clock" if named else ""
+        raise UsageError(f"{folder}: no spec there has an `about:` section{meant}")
+    if threads is not None and not any(one.clock is VIRTUAL for _, own in chosen for one in own):
+        raise UsageError(
+            f"--threads: no run of {folder} is on the virtual clock, the only one that runs on "
+            "several threads; leave it out, or use --clock virtual"
+        )
+    return chosen
+
+
 def _run_all(
     chosen: Sequence[tuple[Experiment, Sequence[ClockChoice]]], keeper: RunCache
 ) -> tuple[list[tuple[Experiment, Result]], EmuError | KeyboardInterrupt | None]:
@@ -149,6 +171,8 @@ class RunCache:
     out: Path
     resume: bool
     quiet: bool
+    threads: int | None = None
+    """Of runs on the virtual clock; None for as many as pay for themselves."""
 
     def run(self, name: str, spec: Spec, clock: str, path: Path) -> RunFacts:
         """Runs a spec into the folder `path`. With `resume` a conclusive run there is kept."""
@@ -156,11 +180,15 @@ class RunCache:
         kept = self._kept(name, spec, folder) if self.resume else None
         if kept is not None and kept.conclusive and not kept.recording.partial:
             return kept
-        facts = RunFacts(name, *record(name, spec, runner_on(clock), folder, quiet=self.quiet))
+        facts = RunFacts(name, *record(name, spec, self._runner(clock), folder, quiet=self.quiet))
         write_run(facts, folder)
         with writing_into(folder):
             write_text(folder / _SPEC_FILE, spec.to_json())
         return facts
+
+    def _runner(self, clock: str) -> Runner:
+        runner = runner_on(clock)
+        return on_threads(runner, self.threads) if clock == VIRTUAL.name else runner
 
     def _kept(self, name: str, spec: Spec, folder: Path) -> RunFacts | None:
         file = folder / _SPEC_FILE
@@ -177,12 +205,15 @@ class Experiment:
     variation: Variation
     spec: Spec
 
-    def on(self, clocks: Iterable[str]) -> list[ClockChoice]:
-        """The clocks among these that the spec is meant for."""
+    def on(self, clocks: Iterable[str], threads: int | None) -> list[ClockChoice]:
+        """The clocks among these that the spec is meant for. `threads`: those of --threads, which
+        `auto` takes into account."""
         about = self.spec.about
         if about is None:
             return []
-        asked = (self._auto() if name == AUTO else ClockChoice(CLOCKS[name]) for name in clocks)
+        asked = (
+            self._auto(threads) if name == AUTO else ClockChoice(CLOCKS[name]) for name in clocks
+        )
         meant = {choice.clock.name: choice for choice in asked if choice.clock.name in about.clocks}
         return [*meant.values()]
 
@@ -197,11 +228,11 @@ class Experiment:
         }
         return Result(self.spec.about, self.path, runs)
 
-    def _auto(self) -> ClockChoice:
+    def _auto(self, threads: int | None) -> ClockChoice:
         assert self.spec.about is not None
         meant = self.spec.about.clocks
         if EXACT.name in meant:
-            return auto_clock([*self._runs_on(EXACT).values()])
+            return choose_clock(threads, [*self._runs_on(EXACT).values()])
         only = VIRTUAL if VIRTUAL.name in meant else REAL
         return ClockChoice(only, f"about.clocks has no {EXACT.name}")
 
