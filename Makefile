@@ -13,6 +13,9 @@ CORE_TESTS := tests/core tests/flow_model tests/runtime tests/traffic
 # Labs in real time (marked `timing`) run one at a time, with the machine for themselves.
 LAB_TESTS := tests/lab tests/daemon
 
+# Tests and labs start many Pythons. Without bytecode each would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo test test-pythons properties vm-test bare-test coverage bench results reference docs hooks lint sanitize format clean
 
 help:

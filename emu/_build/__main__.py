@@ -1,6 +1,7 @@
 """`python -m emu._build [release|sanitize|undefined|threads|analyze|coverage]`: brings the compiled core up to date.
 
-The release is what runs use, so the eBPF marker and the preloaded libraries come with it.
+The release is what runs use, so the eBPF marker, the preloaded libraries and Python's bytecode come
+with it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from emu._build import core, marker, preload
+from emu._build import bytecode, core, marker, preload
 
 
 def main() -> int:
@@ -32,8 +33,11 @@ def _build(variant: core.Variant) -> Iterator[Path]:
     if core.build(variant, module):
         yield module
     yield from preload.build(variant, Path() if variant is core.RELEASE else variant.folder)
-    if variant is core.RELEASE and marker.build(marker.PLACE):
+    if variant is not core.RELEASE:
+        return
+    if marker.build(marker.PLACE):
         yield marker.PLACE
+    bytecode.build()
 
 
 if __name__ == "__main__":
