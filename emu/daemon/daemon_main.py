@@ -26,7 +26,6 @@ from emu.lab.ipc.codec import Message
 from emu.lab.ipc.jobs import ServeLab
 from emu.lab.ipc.messages import Failure, Up
 from emu.lab.namespace import run_in_lab
-from emu.spec.scenario import spec_from_json
 
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 
@@ -38,7 +37,7 @@ def main() -> int:
     user = Channel.inherited(int(sys.argv[-1]))
     try:
         job = user.expect(ServeLab)
-        name = spec_from_json(job.spec).name
+        name = job.name
         listener = registry.claim(name)
     except EOFError:
         return ExitCode.INTERRUPTED

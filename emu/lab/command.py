@@ -46,15 +46,18 @@ _SBIN_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 def environment() -> dict[str, str]:
-    """This process's environment, with the sbin folders in PATH and one OpenBLAS thread.
+    """This process's environment, with the sbin folders in PATH, one OpenBLAS thread and Python's
+    own distutils.
 
     numpy's OpenBLAS takes 32 MB and a stack for each further thread; processes of a lab
-    never use them.
+    never use them. Mininet imports distutils to compare two versions; setuptools would put its own
+    in that place, whose import takes a tenth of a second.
     """
     path = os.environ.get("PATH", os.defpath)
     return os.environ | {
         "PATH": os.pathsep.join((path, *_SBIN_FOLDERS)),
         "OPENBLAS_NUM_THREADS": "1",
+        "SETUPTOOLS_USE_DISTUTILS": "stdlib",
     }
 
 

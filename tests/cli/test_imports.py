@@ -76,3 +76,13 @@ def test_validate_imports_no_more_than_it_needs() -> None:
     modules = modules_after("validate", INCAST)
     assert not modules & {"networkx", "jinja2", "rich", "scapy", "mininet"}
     assert not {name for name in modules if name.startswith(("emu.lab", "emu.report"))}
+
+
+@pytest.mark.parametrize("module", ["emu.daemon.client", "emu.daemon.daemon_main"])
+def test_clients_and_owners_of_labs_import_no_models(module: str) -> None:
+    """The models of specs take longer to import than a client takes for all else."""
+    code = f"import json, sys, {module}; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT)
+    modules = set(json.loads(done.stdout))
+    assert module in modules
+    assert not modules & {"pydantic", "emu.spec.scenario", "mininet"}
