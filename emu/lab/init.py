@@ -15,6 +15,7 @@ from typing import Any
 from emu.daemon.serve import serve_lab
 from emu.errors import EmuError, ExitCode
 from emu.lab.command import run
+from emu.lab.fork_server import ForkServer
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.jobs import Job, OpenShell, RunExact, RunMininet, RunTraffic, ServeLab
 from emu.lab.ipc.messages import Failure, Started
@@ -32,12 +33,13 @@ Handler = Callable[[Any, Supervisor], JobResult]
 
 def main(handlers: Mapping[type[Job[Any]], Handler]) -> None:
     """Receives a job from the lab's owner, does it, and ends the lab."""
+    fork_server = ForkServer.start(int(sys.argv[-1]))
     for number in (signal.SIGINT, signal.SIGTERM):  # pid 1 ignores signals without a handler
         signal.signal(number, signal.default_int_handler)
     owner = Channel.inherited(int(sys.argv[-1]))
     job, files = _accept(owner)
     guard_streams()
-    supervisor = Supervisor(owner, files)
+    supervisor = Supervisor(owner, files, fork_server)
     try:
         make_private()
         result, result_files = handlers[type(job)](job, supervisor)

@@ -26,6 +26,7 @@ from typing import NoReturn
 
 from emu.errors import ExitCode
 from emu.lab.fast_kill import kill_fast
+from emu.lab.fork_server import ForkServer
 from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.codec import Message
 from emu.lab.ipc.messages import Failure, Progress, Up
@@ -35,10 +36,17 @@ from emu.lab.stopped import SECONDS_BETWEEN_LOOKS, StopWatch
 class Supervisor:
     """The processes of one lab."""
 
-    def __init__(self, owner: Channel, inherited_fds: Sequence[int] = ()) -> None:
-        """`inherited_fds`: open files from the owner, for the lab's job."""
+    def __init__(
+        self,
+        owner: Channel,
+        inherited_fds: Sequence[int] = (),
+        fork_server: ForkServer | None = None,
+    ) -> None:
+        """`inherited_fds`: open files from the owner, for the lab's job. `fork_server`: starts the
+        commands that it can run."""
         self.inherited_fds = inherited_fds
         self._owner = owner
+        self._fork_server = fork_server
         self._selector = selectors.EpollSelector()
         self._selector.register(owner, selectors.EVENT_READ)
         self._channels: dict[int, Channel] = {}  # kept open: a process ends when its channel closes
@@ -47,6 +55,8 @@ class Supervisor:
         self._ending = False
         self.on_death: list[Callable[[str], None]] = []
         """Called with the reason when a process has died, before the lab ends."""
+        if fork_server is not None:
+            self.watch_child("the fork server", fork_server.pid)
         self._watcher = threading.Thread(target=self._watch, name="supervisor", daemon=True)
         self._watcher.start()
 
@@ -94,16 +104,22 @@ class Supervisor:
         """Starts a process of the lab. Its last argument is its channel's descriptor."""
         channel, far = channel_pair()
         with far:
-            process = subprocess.Popen(
-                [*command, str(far.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=2,
-                pass_fds=[far.fileno()],
-                start_new_session=True,  # Ctrl-C must not interrupt it
-            )
-        self.watch_child(name, process.pid)
-        self._channels[process.pid] = channel
+            pid = self._start(command, far.fileno())
+        self.watch_child(name, pid)
+        self._channels[pid] = channel
         return channel
+
+    def _start(self, command: Sequence[str], channel: int) -> int:
+        if self._fork_server is not None and self._fork_server.can_run(command):
+            return self._fork_server.run(command, channel)
+        process = subprocess.Popen(
+            [*command, str(channel)],
+            stdin=subprocess.DEVNULL,
+            stdout=2,
+            pass_fds=[channel],
+            start_new_session=True,  # Ctrl-C must not interrupt it
+        )
+        return process.pid
 
     def progress(self, progress: Progress) -> None:
         """Sends progress to the lab's owner."""

@@ -3,7 +3,8 @@
     def main() -> None:
         serve(job)                      # job(channel) does the work
 
-The last argument of the process is the descriptor of its channel. The process ends with the lab:
+The fork server runs the job (emu.lab.fork_server), or a command does, whose last argument is the
+descriptor of its channel. The process ends with the lab:
 when its job is done or has failed, it reports that and waits until the lab closes the channel.
 """
 
@@ -20,9 +21,12 @@ from emu.lab.ipc.messages import Failure
 from emu.resources import exhausted_resource
 
 
-def serve(job: Callable[[Channel], None]) -> None:
-    """Runs the job with the channel to the lab; an exception becomes a `Failure` message."""
-    channel = Channel.inherited(int(sys.argv[-1]))
+def serve(job: Callable[[Channel], None], descriptor: int | None = None) -> None:
+    """Runs the job with the channel to the lab; an exception becomes a `Failure` message.
+
+    `descriptor`: of the channel; None: the last argument of the process.
+    """
+    channel = Channel.inherited(int(sys.argv[-1]) if descriptor is None else descriptor)
     try:
         _do(job, channel)
         channel.receive()  # raises EOFError when the lab closes the channel

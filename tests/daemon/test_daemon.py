@@ -185,16 +185,17 @@ LONG_INFINIBAND = INFINIBAND.replace("200KB", "2GB")
 VICTIMS: dict[str, tuple[str, tuple[str, str], str]] = {
     "owner": (ROCE, (sys.executable, OWNER), "its owner process was killed, or the machine was"),
     "unshare": (ROCE, ("unshare", "emu.lab.init"), "the lab's first process died"),
-    "first": (ROCE, (sys.executable, "emu.lab.init"), "the lab's first process died"),
-    "shim": (ROCE, (sys.executable, "emu.lab.shim_main"), "the shim died (signal 9)"),
+    "first": (ROCE, (sys.executable, "emu-lab"), "the lab's first process died"),
+    "forks": (ROCE, (sys.executable, "emu-forks"), "the fork server died (signal 9)"),
+    "shim": (ROCE, (sys.executable, "emu-shim"), "the shim died (signal 9)"),
     "ovs-vswitchd": (ROCE, ("ovs-vswitchd", "--detach"), "ovs-vswitchd died (signal 9)"),
     "ovsdb-server": (ROCE, ("ovsdb-server", "--detach"), "ovsdb-server died (signal 9)"),
-    "NICs": (TCP, (sys.executable, "emu.lab.rnic_main"), "the NIC process died (signal 9)"),
-    "TCP": (TCP, (sys.executable, "emu.lab.tcp.tcp_main"), "the TCP process died (signal 9)"),
+    "NICs": (TCP, (sys.executable, "emu-nics"), "the NIC process died (signal 9)"),
+    "TCP": (TCP, (sys.executable, "emu-tcp"), "the TCP process died (signal 9)"),
     "ibsim": (LONG_INFINIBAND, ("/usr/bin/ibsim", "fabric.net"), "ibsim died (signal 9)"),
     "IB-NICs": (
         LONG_INFINIBAND,
-        (sys.executable, "emu.lab.rnic_main"),
+        (sys.executable, "emu-nics"),
         "the NIC process died (signal 9)",
     ),
 }
@@ -246,8 +247,8 @@ def _descriptors(process: int) -> int:
 def test_traffic_leaves_no_descriptor_open(me: User, fabric: str) -> None:
     """The count of descriptors is the same after each traffic that finished or was stopped."""
     with lab_up(me, fabric, "--set", "slowdown=2000") as lab:
-        first = lab.process(sys.executable, "emu.lab.init")
-        shim = lab.process(sys.executable, "emu.lab.shim_main")
+        first = lab.process(sys.executable, "emu-lab")
+        shim = lab.process(sys.executable, "emu-shim")
 
         def after_traffic() -> tuple[int, int]:
             _events(me, "flow-completed")

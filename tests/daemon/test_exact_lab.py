@@ -54,7 +54,7 @@ faults:
 """Faults at both ends of hosts' cables, whose random numbers depend on their places here."""
 ON_INFINIBAND = SPEC.replace("roce", "ib")
 QUIET = SPEC[: SPEC.index("faults:")]
-INIT = (sys.executable, "emu.lab.init")
+INIT = (sys.executable, "emu-lab")
 US = 1_000_000
 """Picoseconds."""
 

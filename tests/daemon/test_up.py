@@ -106,7 +106,7 @@ def test_a_stuck_build_ends_with_up(me: User) -> None:
         _until(channel, Progress)
         lab = Inside(process.pid)
         for pid, command in lab.commands.items():
-            if "emu.lab.init" in command:  # a forked child has the same command line until its exec
+            if "emu.lab.init" in command:  # or a process forked from it
                 os.kill(pid, signal.SIGSTOP)
         channel.close()
         assert process.wait(SECONDS) == 130

@@ -27,11 +27,12 @@ capture: [all]
 """The traffic takes four seconds of real time, nearly all of it after the first frame."""
 
 VICTIMS: dict[str, Command] = {
-    "shim": (sys.executable, "emu.lab.shim_main"),
-    "NICs": (sys.executable, "emu.lab.rnic_main"),
+    "forks": (sys.executable, "emu-forks"),
+    "shim": (sys.executable, "emu-shim"),
+    "NICs": (sys.executable, "emu-nics"),
     "ovs-vswitchd": ("ovs-vswitchd", "--detach"),
     "ovsdb-server": ("ovsdb-server", "--detach"),
-    "first": (sys.executable, "emu.lab.init"),
+    "first": (sys.executable, "emu-lab"),
     "unshare": ("unshare", "emu.lab.init"),
     "emu": (sys.executable, "emu.cli.main"),
 }
@@ -66,6 +67,7 @@ def test_victims_are_all_processes_of_a_lab(lab: RunningLab) -> None:
 @pytest.mark.parametrize(
     ("victim", "says"),
     [
+        ("forks", "the fork server died (signal 9)"),
         ("shim", "the shim died (signal 9)"),
         ("NICs", "the NIC process died (signal 9)"),
         ("ovs-vswitchd", "ovs-vswitchd died (signal 9)"),

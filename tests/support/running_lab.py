@@ -71,7 +71,7 @@ def _shims_of(root: int) -> list[int]:
     """The shim processes. Empty if processes end during the search: building a lab starts many
     short ones."""
     try:
-        return [pid for pid in descendants(root) if "emu.lab.shim_main" in command_of(pid)]
+        return [pid for pid in descendants(root) if "emu-shim" in command_of(pid)]
     except (FileNotFoundError, ProcessLookupError):
         return []
 

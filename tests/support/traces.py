@@ -89,7 +89,10 @@ class Inside:
 
 
 def command_of(pid: int) -> tuple[str, ...]:
-    return tuple((_PROC / str(pid) / "cmdline").read_text().rstrip("\0").split("\0"))
+    """The words of its command line, and its name, by which forked processes differ."""
+    process = _PROC / str(pid)
+    words = (process / "cmdline").read_text().rstrip("\0").split("\0")
+    return *words, (process / "comm").read_text().rstrip()
 
 
 def descendants(pid: int) -> Iterator[int]:
