@@ -1,6 +1,6 @@
 """Verbs by hand: h1 writes into h6's memory, reads it back, and counts with an atomic.
 
-python examples/rdma_ping.py [SPEC] [virtual|real]
+python examples/rdma_ping.py [SPEC] [virtual|exact|real]
 """
 
 import sys
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from emu.clocks import ClockName
 from emu.rdma import CQ, AccessFlag, Lab, QPType, SendWR, WROpcode
 
 SPEC = Path(__file__).parent / "../topologies/incast.emu.yml"
@@ -47,8 +48,8 @@ async def ping(lab: Lab) -> dict[str, float]:
     return took
 
 
-def main(spec: Path = SPEC, clock: str = "virtual") -> None:
-    with Lab(spec, clock="real" if clock == "real" else "virtual") as lab:
+def main(spec: Path = SPEC, clock: ClockName = "virtual") -> None:
+    with Lab(spec, clock=clock) as lab:
         for what, time_ns in lab.run(ping(lab)).items():
             print(f"{what:14} {time_ns / 1000:7.3f} us")
 

@@ -36,6 +36,7 @@ class Outcome(IntEnum):
     FAILED = lib.EXACT_FAILED
     STANDS = lib.EXACT_STANDS
     LINKS_CHANGED = lib.EXACT_LINKS_CHANGED
+    EVENT = lib.EXACT_EVENT
 
 
 @dataclass(frozen=True)
@@ -148,12 +149,13 @@ class ExactDriver:
         """The run ends with this workload (a `struct workload *`)."""
         lib.exact_set_workload(self._core, workload)
 
-    def join(self, memory: int) -> None:
+    def join(self, memory: int, *, endless: bool = False) -> None:
         """Joins the other process for one run. `memory`: a descriptor from `shared_memory`. All
         cables must be attached. The switches must join first: their present time is the NICs'
-        time 0."""
+        time 0. `endless`: the spec's time limit does not end the run; for both."""
         limit_ps = -(-self._fabric.spec.time_limit_ps // 1000) * 1000
-        _check(lib.exact_join(self._core, memory, self._fabric.now_ps + limit_ps))
+        end_ps = _NEVER if endless else self._fabric.now_ps + limit_ps
+        _check(lib.exact_join(self._core, memory, end_ps))
 
     def leave(self) -> None:
         """Leaves the other process: the switches run on alone, and can be joined by other NICs."""
@@ -167,6 +169,11 @@ class ExactDriver:
     def stop_at_link_changes(self) -> None:
         """From now on `run` returns at the instant of each link change. For the switches."""
         lib.exact_stop_at_link_changes(self._core)
+
+    def stop_at_event(self, event: Any, until_ps: int) -> None:
+        """From now on `run` returns at `until_ps`, or at the instant at which `event` (a `bool *`)
+        becomes true, so that a program can post work. For the NICs."""
+        lib.exact_stop_at_event(self._core, event, until_ps)
 
     def run_on(self, until_ps: int) -> None:
         """Without NICs, emulated time runs on up to `until_ps` also when no frame is on the way."""

@@ -165,8 +165,8 @@ class EmulatedTime:
         self.begin()
         self._hold(self._fabric.now_ps + step_ps)
 
-    def join(self, memory: int) -> None:
-        self._driver.join(memory)
+    def join(self, memory: int, *, endless: bool) -> None:
+        self._driver.join(memory, endless=endless)
         self.joined = True
         self.begin()
         self._outcome = Outcome.PAUSED
@@ -245,9 +245,9 @@ class _Shim:
                 self.time.go_on()
             case StepTime(step_ps):
                 self.time.step(step_ps)
-            case JoinNics():
+            case JoinNics(endless):
                 (memory,) = self._channel.take_files()
-                self.time.join(memory)
+                self.time.join(memory, endless=endless)
             case LeaveNics():
                 self.time.leave()
 

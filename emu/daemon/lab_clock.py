@@ -87,6 +87,11 @@ class LabClock(ABC):
         """Begins the time of NICs that were set up with these files. Raises FabricError."""
 
     @abstractmethod
+    def join_program(self) -> int:
+        """Begins the time of NICs in a program. Returns a descriptor of the memory that they share
+        with the shim. Raises UsageError."""
+
+    @abstractmethod
     def judge(self) -> Judge:
         """To be called before a workload: what judges it afterwards."""
 
@@ -131,6 +136,9 @@ class RealLabClock(LabClock):
     def begin(self, files: Sequence[int]) -> Beginning:
         at_ns = time.monotonic_ns() + NS_UNTIL_START
         return Beginning(at_ns, self._ps(at_ns))
+
+    def join_program(self) -> int:
+        raise UsageError(f"the lab {self._spec.name} is on the real clock, which needs no joining")
 
     def judge(self) -> Judge:
         before = self._shim.ask(GetTiming())
@@ -237,6 +245,7 @@ class ExactLabClock(LabClock):
     @contextmanager
     def files_for_nics(self) -> Iterator[list[int]]:
         self._working()
+        self._refuse_second()
         memory = shared_memory(self._hosts)
         try:
             yield [memory]
@@ -245,6 +254,15 @@ class ExactLabClock(LabClock):
 
     def begin(self, files: Sequence[int]) -> Beginning:
         return Beginning(time.monotonic_ns(), self._shim.ask(JoinNics(), files).now_ps)
+
+    def join_program(self) -> int:
+        with self.files_for_nics() as files:
+            self._shim.ask(JoinNics(endless=True), files)
+            return os.dup(*files)
+
+    def _refuse_second(self) -> None:
+        if self._has_nics():
+            raise UsageError(f"a program is the NICs of the lab {self._name}; end it first")
 
     def judge(self) -> Judge:
         return lambda seen: Fidelity()

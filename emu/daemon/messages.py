@@ -167,6 +167,12 @@ class BorrowNic(Query[BorrowedNic]):
 
 
 @message
+class JoinLab(Query[Done]):
+    """Let the client's NICs take part in emulated time, in a lab on the exact clock. The answer has
+    the memory that they share with the shim."""
+
+
+@message
 class PathLevels:
     """Service levels of InfiniBand's paths."""
 

@@ -37,7 +37,7 @@ from emu.lab.routing_link import RouteChanges
 from emu.measure.observation import Observation
 from emu.spec.fault import Fault
 from emu.spec.scenario import spec_from_json
-from topologies.graph import Port
+from topologies.graph import Port, Topology
 
 STEP_PS = 20_000_000
 """As on the virtual clock, a run ends with the step in which its workload ends."""
@@ -191,15 +191,22 @@ def _attach_switches(
 
 def _attach_nics(driver: ExactDriver, fabric: Fabric, tasks: Mapping[str, int]) -> None:
     topology = fabric.topology
-    hosts = len(topology.hosts)
     for host in topology.hosts:
         port = topology.ports[host.name][0]
         with entered(tasks[host.name]):
             opened = packet_socket(port.interface)
-            wire = driver.add_socket(opened, ring_frames=_nic_ring(hosts))
-            ifindex = socket.if_nametoindex(port.interface)
-        room = max(_SHIM_RING_OF_A_HOST, _SHIM_RING // 2 // hosts)
-        driver.attach_end(wire, ifindex, topology.peer[port], host=host.name, room=room)
+            attach_nic(driver, topology, host.name, opened, socket.if_nametoindex(port.interface))
+
+
+def attach_nic(
+    driver: ExactDriver, topology: Topology, host: str, opened: socket.socket, ifindex: int
+) -> None:
+    """Lets the NIC of this host send and receive by a socket on its interface."""
+    hosts = len(topology.hosts)
+    wire = driver.add_socket(opened, ring_frames=_nic_ring(hosts))
+    room = max(_SHIM_RING_OF_A_HOST, _SHIM_RING // 2 // hosts)
+    far = topology.peer[topology.ports[host][0]]
+    driver.attach_end(wire, ifindex, far, host=host, room=room)
 
 
 def _nic_ring(hosts: int) -> int:

@@ -5,7 +5,7 @@
                                  │                    └─── create_srq ─▶ SRQ ── post_recv
                                  └─────── create_cq ─────▶ CQ ── poll, await wait
 
-A program is the same on each clock (`emu.rdma.clock`). Its work requests are sent packet by
+A program is the same on all clocks (`emu.rdma.clock`). Its work requests are sent packet by
 packet through the spec's switches, as real NICs would send them, and faults of the spec apply.
 A call that breaks a rule raises LocalProtocolError with the reason, and changes nothing. Errors
 at the remote end appear as the status of a completion.

@@ -2,10 +2,11 @@
 
     virtual    time passes only while the program awaits something: the fabric then
                runs in this process, up to the next completion
+    exact      the same with the switches in a lab (`emu.rdma.exact_clock`)
     real       the NICs run in a thread of their own, whatever the program does
                (`emu.rdma.real_clock`)
 
-On each clock, calls from Python take effect between two packets. A task that waits for a
+On all clocks, calls from Python take effect between two packets. A task that waits for a
 completion polls again after every completion in the fabric.
 """
 
@@ -77,19 +78,19 @@ class Clock(ABC):
                 future.set_result(None)
 
 
-class VirtualClock(Clock):
+class SteppedClock(Clock):
     """Time passes in steps, between the turns of the program's tasks."""
 
-    def __init__(self, fabric: Fabric, on_step: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, fabric: Fabric) -> None:
         super().__init__(fabric)
-        self._on_step = on_step
         self._stepping = False
 
     def frozen(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def close(self) -> None:
-        """Does nothing, because this clock has no thread."""
+    @abstractmethod
+    def _run(self, until_ps: int) -> None:
+        """Lets time pass until then, or until `event` is set."""
 
     def _go_on(self) -> None:
         if not self._stepping:
@@ -104,9 +105,34 @@ class VirtualClock(Clock):
             return
         until_ns = min(self.now_ns + _STEP_NS, *waiting)
         self.event[0] = False
-        lib.fabric_run_to_event(self.fabric.core, round(until_ns * 1000), self.event)
-        self._on_step()
+        try:
+            self._run(round(until_ns * 1000))
+        except Exception as error:
+            self._fail(error)
+            return
         if self.event[0] or self.now_ns >= min(waiting):
             self._wake()
         else:
             self._go_on()
+
+    def _fail(self, error: Exception) -> None:
+        """Raises the error in all waiting tasks."""
+        waiting, self._waiting = self._waiting, []
+        for _, future in waiting:
+            if not future.done():
+                future.set_exception(error)
+
+
+class VirtualClock(SteppedClock):
+    """The whole fabric is in this process."""
+
+    def __init__(self, fabric: Fabric, on_step: Callable[[], None] = lambda: None) -> None:
+        super().__init__(fabric)
+        self._on_step = on_step
+
+    def close(self) -> None:
+        """Does nothing, because this clock has no thread."""
+
+    def _run(self, until_ps: int) -> None:
+        lib.fabric_run_to_event(self.fabric.core, until_ps, self.event)
+        self._on_step()

@@ -24,7 +24,8 @@ from emu.errors import UsageError
 from emu.lab.net_reading import Interface, addresses, interfaces, neighbour_mac
 from emu.lab.udp_port_guard import hold_udp_port
 from emu.rdma.context import Context
-from emu.rdma.real_clock import HostSockets, RealClock
+from emu.rdma.own_lab import HostSockets
+from emu.rdma.real_clock import RealClock
 from emu.spec.host import HostDefaults
 from emu.spec.scenario import Spec
 from emu.spec.topology import Kind

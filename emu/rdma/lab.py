@@ -39,9 +39,10 @@ class LabHost:
 class Lab:
     """A spec's fabric, which is up while the `with` block runs. Its `traffic:` is not started.
 
-    On the virtual clock, the spec's captures are written into `out` at the end. On the
-    real clock, it is a lab like that of `emu up`; `emu capture` and other commands find it by
-    `name`. It ends with the program.
+    On the virtual clock, the spec's captures are written into `out` at the end. On the exact and
+    the real clock, it is a lab like that of `emu up`; `emu capture` and other commands find it by
+    `name`. It ends with the program. The exact clock gives the times of the virtual one: emulated
+    time passes while the program awaits something.
     """
 
     def __init__(
@@ -101,7 +102,11 @@ class Lab:
     # ---- building --------------------------------------------------------------
 
     def _starter(self, clock: str) -> Callable[[ExitStack], Clock]:
-        starters = {"virtual": self._on_virtual_clock, "real": self._on_real_clock}
+        starters = {
+            "virtual": self._on_virtual_clock,
+            "exact": self._on_exact_clock,
+            "real": self._on_real_clock,
+        }
         if clock not in starters:
             raise UsageError(unknown_name("clock", clock, list(starters)))
         return starters[clock]
@@ -117,6 +122,17 @@ class Lab:
         fabric.start()
         return clock
 
+    def _on_exact_clock(self, stack: ExitStack) -> Clock:
+        from emu.rdma.exact_clock import ExactClock, exact_lab  # needs Mininet
+
+        self.spec, lab, sockets = stack.enter_context(exact_lab(self.spec))
+        fabric = self._fabric(stack, NodeSubset.HOSTS, sockets.subnet, exact=True)
+        clock = ExactClock(fabric, lab, sockets)
+        stack.callback(clock.close)
+        self._add_hosts(clock, sockets.subnet, sockets.levels)
+        clock.start()
+        return clock
+
     def _on_real_clock(self, stack: ExitStack) -> Clock:
         from emu.rdma.real_clock import RealClock, lab_in_namespaces  # needs Mininet
 
@@ -128,12 +144,19 @@ class Lab:
         clock.start()
         return clock
 
-    def _fabric(self, stack: ExitStack, members: NodeSubset, subnet: Subnet | None) -> Fabric:
+    def _fabric(
+        self,
+        stack: ExitStack,
+        members: NodeSubset,
+        subnet: Subnet | None,
+        *,
+        exact: bool = False,
+    ) -> Fabric:
         """The fabric. Contexts are closed after it, because its NICs free queue pairs that still
         use the contexts' queues."""
         stack.callback(self._close_contexts)
         topology = self.spec.topology.build()
-        return stack.enter_context(Fabric(self.spec, topology, members, subnet=subnet))
+        return stack.enter_context(Fabric(self.spec, topology, members, subnet=subnet, exact=exact))
 
     def _close_contexts(self) -> None:
         for host in self._hosts.values():

@@ -3,9 +3,6 @@
     program ── post, poll ──▶ NICs ══ sockets on the hosts' interfaces ══ shim, in the lab
         a thread of their own: like real NICs, they work while the program does not
 
-The lab lends a socket for each host, opened in the host's namespace. Registered memory is
-therefore the program's own, and is not copied to another process.
-
 Calls from Python stop that thread for a moment, between two packets. Callers go first: the
 thread waits at a gate while a call is in progress.
 """
@@ -14,30 +11,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from typing import TypeVar
 
 from emu.bindings.af_packet_driver import AfPacketDriver, Outcome
 from emu.bindings.fabric import Fabric
-from emu.daemon import registry
 from emu.daemon.client import LabClient
-from emu.daemon.messages import BorrowNic, GetPathLevels
-from emu.errors import FabricError, UsageError
 from emu.lab.ipc.jobs import ServeLab
-from emu.lab.namespace import run_in_lab
 from emu.lab.rt_sched import processors_awake, wake_in_time
 from emu.rdma.clock import Clock
+from emu.rdma.own_lab import HostSockets, borrow_nics, own_lab
 from emu.runtime.real import slowdown_for
-from emu.runtime.runner import ignore
 from emu.spec.scenario import Spec
-from emu.subnet import Subnet
-from emu.subnet.subnet import PathSLs
-from topologies.graph import Topology
 
 T = TypeVar("T")
 
@@ -48,16 +36,6 @@ _UPDATE_INTERVAL_BITS = 65_536 * 8
 vol 1, 7.9.4)."""
 
 
-@dataclass(frozen=True)
-class HostSockets:
-    """Every host's socket and interface index, and the subnet manager's decisions."""
-
-    hosts: dict[str, tuple[socket.socket, int]]
-    subnet: Subnet | None
-    levels: Callable[[], PathSLs] = dict
-    """Returns the service levels in the present path records."""
-
-
 @contextmanager
 def lab_in_namespaces(spec: Spec) -> Iterator[tuple[Spec, float, HostSockets]]:
     """A lab that ends with the body: its spec with the lab's name, its slowdown, and its sockets.
@@ -66,68 +44,9 @@ def lab_in_namespaces(spec: Spec) -> Iterator[tuple[Spec, float, HostSockets]]:
     """
     slowdown, _ = slowdown_for(spec)
     named = spec.model_copy(update={"name": f"{spec.name}-{os.getpid()}"})
-    with _running_lab(named, slowdown), LabClient(named.name) as lab:
-        yield named, slowdown, _borrow(lab, named.topology.build())
-
-
-@contextmanager
-def _running_lab(spec: Spec, slowdown: float) -> Iterator[None]:
-    """Keeps the lab up. A thread of this process owns it, so that it ends with the process in any
-    case."""
-    job = ServeLab(spec.to_json(), slowdown, ip=False)  # the NICs are in this process
-    up, failures = threading.Event(), list[Exception]()
-
-    def own() -> None:
-        """Runs the lab, then closes the listener, so that later calls to the lab fail at once."""
-        try:
-            run_in_lab(job, on_progress=ignore, on_up=up.set, files=[listener.fileno()])
-        except KeyboardInterrupt:
-            why = "its first process received SIGINT or SIGTERM"
-            failures.append(FabricError(f"the lab {spec.name} has ended: {why}"))
-        except Exception as error:
-            failures.append(error)
-        finally:
-            listener.close()
-            up.set()
-
-    owner = threading.Thread(target=own, name="lab", daemon=True)
-    listener = registry.claim(spec.name)
-    try:
-        owner.start()
-        up.wait()
-        if not failures:
-            try:
-                yield
-            finally:
-                _end(spec.name, owner)
-        if failures:
-            raise failures[0]
-    finally:
-        listener.close()
-        registry.release(spec.name)
-
-
-def _end(name: str, owner: threading.Thread) -> None:
-    """Ends the lab, unless it has ended already, and waits for its thread."""
-    with suppress(UsageError):  # the lab has just ended
-        if owner.is_alive():
-            with LabClient(name) as lab:
-                lab.end()
-    owner.join()
-
-
-def _borrow(lab: LabClient, topology: Topology) -> HostSockets:
-    hosts, subnet = {}, None
-    with ExitStack() as unless_all:
-        for host in topology.host:
-            nic, (file,) = lab.ask(BorrowNic(host))
-            opened = unless_all.enter_context(socket.socket(fileno=file))
-            hosts[host] = opened, nic.ifindex
-            subnet = nic.subnet
-        unless_all.pop_all()
-    if subnet is None:
-        return HostSockets(hosts, None)
-    return HostSockets(hosts, subnet, lambda: lab.ask(GetPathLevels())[0].levels)
+    job = ServeLab(named.to_json(), slowdown, ip=False)  # the NICs are in this process
+    with own_lab(job), LabClient(named.name) as lab:
+        yield named, slowdown, borrow_nics(lab, named.topology.build())
 
 
 class RealClock(Clock):

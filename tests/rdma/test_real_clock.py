@@ -19,7 +19,7 @@ from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.jobs import ServeLab
 from emu.lab.ipc.messages import Done, Failure
 from emu.lab.version import version
-from emu.rdma import real_clock
+from emu.rdma import own_lab, real_clock
 from tests.support.lab_fabrics import clos_of
 
 DIED = "the shim died (signal 9)"
@@ -70,7 +70,7 @@ class StandIn:
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     own = StandIn()
-    monkeypatch.setattr(real_clock, "run_in_lab", own.run)
+    monkeypatch.setattr(own_lab, "run_in_lab", own.run)
     monkeypatch.setattr(real_clock, "slowdown_for", lambda *_: (1.0, ()))
     return own
 
@@ -81,10 +81,10 @@ def _owners() -> list[threading.Thread]:
 
 def test_dead_lab_reports_its_cause_at_once(stand_in: StandIn) -> None:
     """Instead of reporting later that the lab belongs to the program."""
-    spec = clos_of(2)
+    job = ServeLab(clos_of(2).to_json(), 1.0)
 
     def use() -> None:
-        with real_clock._running_lab(spec, 1.0):
+        with own_lab.own_lab(job):
             stand_in.die()
 
     with pytest.raises(FabricError, match=r"^the shim died \(signal 9\)$"):

@@ -25,7 +25,7 @@ from emu.lab.ipc.codec import from_line, to_line
 from emu.lab.ipc.routing import LinksChanged, Tables
 from emu.lab.live_subnet import LiveSubnet
 from emu.rdma import AH, Lab, QPAttr, QPType, SendWR
-from emu.rdma.real_clock import _borrow
+from emu.rdma.own_lab import borrow_nics
 from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import spec_from_text
 from emu.spec.scenario import Spec
@@ -374,7 +374,7 @@ def test_borrowed_lab_queries_levels_that_came_later(subnet: Subnet) -> None:
         return BorrowedNic(1, fallen_back), [socket.socket().detach()]
 
     lab: Any = SimpleNamespace(ask=answer)
-    sockets = _borrow(lab, topology)
+    sockets = borrow_nics(lab, topology)
     for opened, _ in sockets.hosts.values():
         opened.close()
     assert sockets.levels() == subnet.levels

@@ -70,6 +70,11 @@ void exact_hold(struct exact_driver *driver, int64_t at_ps);
 /* Of the switches: exact_run returns EXACT_LINKS_CHANGED at the instant at which a link goes down
  * or comes back (fabric_links_changed), before any later event. */
 void exact_stop_at_link_changes(struct exact_driver *driver);
+/* Of NICs whose work a program posts: exact_run returns EXACT_EVENT at `until_ps`, or at the
+ * instant at which `event` becomes true, before any later event. The other process learns only with
+ * the next exact_run what the NICs do next, so the program may post work; it may take any time for
+ * that. */
+void exact_stop_at_event(struct exact_driver *driver, const bool *event, int64_t until_ps);
 /* Of the switches: alone, emulated time runs on up to `until_ps` also without frames on the way. */
 void exact_run_on(struct exact_driver *driver, int64_t until_ps);
 /* Returns when the external datapath has given all packets back, or the run has failed. */
@@ -83,6 +88,7 @@ enum exact_outcome {
     EXACT_FAILED,        /* exact_failed says why */
     EXACT_STANDS,        /* emulated time stands: exact_hold, or alone with nothing on the way */
     EXACT_LINKS_CHANGED, /* exact_stop_at_link_changes; call fabric_links_changed before it again */
+    EXACT_EVENT,         /* exact_stop_at_event */
 };
 
 /* Runs until one of these, with `until_ns` on CLOCK_MONOTONIC; then call it again. Switches alone

@@ -77,6 +77,8 @@ static void wait_for_room(struct exact_driver *driver, const struct attachment *
     while (ring_count(to->sends) >= to->room && !driver->has_failed) {
         exact_drain(driver);
         exchange_wait_for_room(&driver->exchange);
+        if (exchange_other_ponders(&driver->exchange))
+            since_ns = clock_ns(CLOCK_MONOTONIC);
         if (clock_ns(CLOCK_MONOTONIC) - since_ns > driver->patience.other_ns)
             exact_fail(driver, (struct exact_failure){.kind = EXACT_OTHER_SILENT});
     }

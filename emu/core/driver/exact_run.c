@@ -40,7 +40,11 @@ static void publish(struct exact_driver *driver)
 {
     struct clock *clock = fabric_only_clock(driver->fabric);
     exact_flush(driver);
-    picoseconds next = clock_next_deadline_besides(clock, &driver->fabric->parts[0].sampler.due);
+    struct sampler *sampler = &driver->fabric->parts[0].sampler;
+    picoseconds next = sampler->interval ? clock_next_deadline_besides(clock, &sampler->due)
+                                         : clock_next_deadline(clock);
+    if (driver->event)
+        next = earlier(next, driver->event_at);
     struct window window = {.next = driver->foreign.first ? clock->now : next,
                             .arrives = driver->arrives,
                             .stop = driver->stop,
@@ -66,9 +70,10 @@ static void deliver_foreign(struct exact_driver *driver)
     }
 }
 
+/* Without a workload, a program decides when the run ends. */
 static void check_workload(struct exact_driver *driver, picoseconds now)
 {
-    if (workload_is_finished(driver->workload, now))
+    if (driver->workload && workload_is_finished(driver->workload, now))
         driver->stop = now;
     driver->checked = now;
 }
@@ -96,11 +101,18 @@ static bool links_have_changed(const struct exact_driver *driver)
     return driver->links_changed && *driver->links_changed;
 }
 
-/* Stops before `until` when links change. */
+/* Whether a program is to decide now what the NICs do next. */
+static bool is_programs_turn(const struct exact_driver *driver)
+{
+    return driver->event && (*driver->event || fabric_now(driver->fabric) >= driver->event_at);
+}
+
+/* Stops before `until` when links change, or at the event that a program waits for. */
 static void run_fabric(struct exact_driver *driver, picoseconds until)
 {
-    if (driver->links_changed)
-        fabric_run_to_event(driver->fabric, until, driver->links_changed);
+    const bool *event = driver->links_changed ? driver->links_changed : driver->event;
+    if (event)
+        fabric_run_to_event(driver->fabric, until, event);
     else
         fabric_run(driver->fabric, until);
 }
@@ -118,11 +130,13 @@ static void run_window(struct exact_driver *driver)
     end = earlier(end, earlier(own.stop, other.stop));
     picoseconds hold = standing_time(driver);
     picoseconds until = earlier(bound == NEVER ? NEVER : bound - 1, earlier(end, hold));
+    if (driver->event)
+        until = earlier(until, driver->event_at);
     driver->counts.windows++;
     deliver_foreign(driver);
     if (until > clock->now)
         run_fabric(driver, until);
-    if (driver->workload && clock->now == end && end > driver->checked)
+    if (driver->side == EXACT_NICS && clock->now == end && end > driver->checked)
         check_workload(driver, end);
     driver->done = clock->now >= earlier(driver->limit, earlier(driver->stop, other.stop));
 }
@@ -145,7 +159,7 @@ static bool wait_for_other(struct exact_driver *driver)
     int64_t since_ns = 0;
     while (!exchange_wait(&driver->exchange, WAIT_NS)) {
         int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-        since_ns = since_ns ? since_ns : now_ns;
+        since_ns = since_ns && !exchange_other_ponders(&driver->exchange) ? since_ns : now_ns;
         exact_drain(driver);
         if (now_ns - since_ns > driver->patience.other_ns && !driver->stands)
             exact_fail(driver, (struct exact_failure){.kind = EXACT_OTHER_SILENT});
@@ -160,7 +174,7 @@ static bool wait_for_other(struct exact_driver *driver)
 static void begin(struct exact_driver *driver)
 {
     driver->exchange.own->lookahead = own_lookahead(driver);
-    if (driver->workload)
+    if (driver->side == EXACT_NICS)
         check_workload(driver, fabric_now(driver->fabric));
     driver->started = true;
     publish(driver);
@@ -176,10 +190,27 @@ static bool has_come_to_stand(struct exact_driver *driver)
     return is_new;
 }
 
-static enum exact_outcome run_joined(struct exact_driver *driver, int64_t until_ns)
+/* The first window, or the one that waited for the program. */
+static void publish_first(struct exact_driver *driver)
 {
+    exchange_ponder(&driver->exchange, false);
     if (!driver->started)
         begin(driver);
+    else if (driver->unpublished)
+        publish(driver);
+    driver->unpublished = false;
+}
+
+static enum exact_outcome let_program_decide(struct exact_driver *driver)
+{
+    driver->unpublished = true;
+    exchange_ponder(&driver->exchange, true);
+    return EXACT_EVENT;
+}
+
+static enum exact_outcome run_joined(struct exact_driver *driver, int64_t until_ns)
+{
+    publish_first(driver);
     for (uint32_t rounds = 1;; rounds++) {
         if (!wait_for_other(driver))
             return driver->has_failed ? EXACT_FAILED : EXACT_WOKEN;
@@ -195,6 +226,8 @@ static enum exact_outcome run_joined(struct exact_driver *driver, int64_t until_
         if (links_have_changed(driver) && !driver->stands)
             return EXACT_LINKS_CHANGED;
         run_window(driver);
+        if (is_programs_turn(driver) && !driver->has_failed)
+            return let_program_decide(driver);
         publish(driver);
         if (driver->has_failed)
             return EXACT_FAILED;

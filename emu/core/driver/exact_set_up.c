@@ -151,7 +151,7 @@ bool exact_join(struct exact_driver *driver, int memory_fd, int64_t limit_ps)
     }
     driver->limit = limit_ps;
     driver->stop = driver->arrives = NEVER;
-    driver->started = driver->done = driver->stands = false;
+    driver->started = driver->done = driver->stands = driver->unpublished = false;
     driver->received = driver->stood = 0;
     driver->counts = (struct exact_counts){0};
     use_rings(driver);
@@ -164,6 +164,12 @@ void exact_leave(struct exact_driver *driver)
     exchange_close(&driver->exchange);
     use_rings(driver);
     driver->idle_after = fabric_now(driver->fabric) + EXACT_SETTLES;
+}
+
+void exact_stop_at_event(struct exact_driver *driver, const bool *event, int64_t until_ps)
+{
+    driver->event = event;
+    driver->event_at = until_ps;
 }
 
 void exact_hold(struct exact_driver *driver, int64_t at_ps)

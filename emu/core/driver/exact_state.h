@@ -51,6 +51,9 @@ struct exact_driver {
     picoseconds idle_after;    /* alone: frames that are still on the way then never arrive */
     picoseconds runs_on_until; /* alone: up to this time it needs no frames on the way */
     const bool *links_changed; /* a change of links stops exact_run; NULL: it does not */
+    const bool *event;         /* of NICs: as exact_stop_at_event has it; NULL: no program posts */
+    picoseconds event_at;      /* at the latest */
+    bool unpublished;          /* the latest window, because the program may still post work */
     bool stands;               /* both processes stand at the end of the latest window */
     uint32_t stood;            /* the turn of which exact_run has reported that */
     picoseconds checked;       /* the last end of a step; the workload had not ended then */

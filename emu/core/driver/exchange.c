@@ -134,6 +134,16 @@ struct window exchange_other(const struct exchange *exchange)
     return shifted_window(&other->window[exchange->own->turn % 2], -exchange->epoch);
 }
 
+void exchange_ponder(struct exchange *exchange, bool ponders)
+{
+    set_flag(&exchange->own->pondering, ponders);
+}
+
+bool exchange_other_ponders(const struct exchange *exchange)
+{
+    return flag(&exchange->other->pondering);
+}
+
 void exchange_leave(struct exchange *exchange)
 {
     set_flag(&exchange->own->left, true);

@@ -69,6 +69,7 @@ struct exchange_side {
     bool wants_room;                   /* it cannot send before the other receives frames */
     ON_A_LINE struct window window[2]; /* by turn */
     picoseconds lookahead;             /* of the frames that it sends */
+    bool pondering;                    /* a program decides what it does next */
     bool left;                         /* it publishes no more windows */
 };
 
@@ -101,6 +102,10 @@ void exchange_publish(struct exchange *exchange, const struct window *window);
 /* Waits until the other process has published as many windows as this one. False after `wait_ns`,
  * or when it wants this process to receive frames. */
 bool exchange_wait(struct exchange *exchange, int64_t wait_ns);
+/* The next window takes as long as a program takes to decide what this process does, or no longer.
+ */
+void exchange_ponder(struct exchange *exchange, bool ponders);
+bool exchange_other_ponders(const struct exchange *exchange);
 /* Tells the other process that there will be no more windows. */
 void exchange_leave(struct exchange *exchange);
 /* Whether the other process has left before the window that this one waits for. */

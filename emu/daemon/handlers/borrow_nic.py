@@ -15,8 +15,6 @@ from emu.spec.diagnostic import unknown_name
 def answer(lab: ServedLab, query: BorrowNic) -> Answer:
     if lab.traffic.status.state == "running":
         raise UsageError("the lab's traffic uses the NICs; run `emu traffic stop` first")
-    if lab.clock.clock.is_exact:
-        raise UsageError("programs that are NICs need a lab on the real clock")
     if query.host not in lab.topology.host:
         raise UsageError(unknown_name("host", query.host, list(lab.topology.host)))
     interface = lab.topology.ports[query.host][0].interface

@@ -42,6 +42,9 @@ class JoinNics(Query[LabTime]):
     """To the shim: NICs begin at the present time, which the answer has. The memory that they share
     with the shim is the query's open file."""
 
+    endless: bool = False
+    """The spec's time limit does not end them: a program does."""
+
 
 @message
 class LeaveNics(Query[LabTime]):
