@@ -182,6 +182,7 @@ class ExactLabClock(LabClock):
         if spec.fabric_kind.has_subnet_manager:
             self._seconds_to_stand += _SECONDS_TO_SWEEP
         self._why_failed = ""
+        self._has_program = False
 
     def now(self) -> LabTime:
         now_ps, rows = self._table.read()
@@ -190,6 +191,7 @@ class ExactLabClock(LabClock):
     # ---- what users request ------------------------------------------------
 
     def pause(self) -> LabTime:
+        self._refuse_with_program()
         now = self._working()
         if now.state == PAUSED:
             raise UsageError(
@@ -200,17 +202,26 @@ class ExactLabClock(LabClock):
         return self._when_it_stands()
 
     def go_on(self) -> LabTime:
+        self._refuse_with_program()
         now = self._working()
         if now.state != PAUSED:
             raise UsageError(f"the lab {self._name} is not paused; `emu pause` stops its time")
         return self._shim.ask(ContinueTime())
 
     def step(self, step_ps: int) -> LabTime:
+        self._refuse_with_program()
         now = self._working()
         if now.state == RUNS:
             raise UsageError(f"the time of the lab {self._name} runs; `emu pause` stops it first")
         self._shim.ask(StepTime(step_ps))
         return self._when_it_stands(soon=False)
+
+    def _refuse_with_program(self) -> None:
+        if self._has_program:
+            raise UsageError(
+                f"a program is the NICs of the lab {self._name}, and time passes only while the "
+                "program waits; write pauses into the program, and faults into its spec"
+            )
 
     def _working(self) -> LabTime:
         """The present time. Raises FabricError if the clock has failed."""
@@ -258,6 +269,7 @@ class ExactLabClock(LabClock):
     def join_program(self) -> int:
         with self.files_for_nics() as files:
             self._shim.ask(JoinNics(endless=True), files)
+            self._has_program = True
             return os.dup(*files)
 
     def _refuse_second(self) -> None:
@@ -276,6 +288,7 @@ class ExactLabClock(LabClock):
 
     @contextmanager
     def at_one_instant(self) -> Iterator[None]:
+        self._refuse_with_program()
         if self.now().state != RUNS:
             yield
             return

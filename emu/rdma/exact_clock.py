@@ -6,7 +6,7 @@
 The NICs run in this process, as on the real clock, and in turns with the program, as on the virtual
 one: up to the next completion. Only then does the shim learn what the NICs do next, so that the
 program may post work at that instant. Results are those of the virtual clock. While the program
-does something else, time stands in the whole lab, and a user's `emu pause` waits for it.
+does something else, time stands in the whole lab. Users cannot stop it or set faults.
 """
 
 from __future__ import annotations

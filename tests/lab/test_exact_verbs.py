@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,9 @@ from emu.clocks import ClockName
 from emu.daemon.client import LabClient
 from emu.daemon.messages import JoinLab, StartTraffic
 from emu.errors import FabricError, UsageError
+from emu.lab.ipc.codec import Query
+from emu.lab.ipc.lab_time import ContinueTime, PauseTime, StepTime
+from emu.lab.ipc.queries import GetPorts, SetFault
 from emu.rdma import AccessFlag, Lab, QPType, SendWR, WROpcode
 from tests.support.background_lab import at_home
 from tests.support.traces import Inside, Outside
@@ -110,6 +114,19 @@ def test_other_nics_are_refused(spec: Path) -> None:
             client.ask(StartTraffic())
         lab.run(lab.sleep(1000))
         assert lab.now_ns == 1000
+
+
+def test_only_the_program_stops_time_and_has_faults(spec: Path) -> None:
+    """Others would wait for the program. They see what is there."""
+    storm = {"name": "storm", "pause-storm": {"host": "h1"}}
+    with Lab(spec, clock="exact") as lab, LabClient(lab.name) as client:
+        queries: list[Query[Any]] = [PauseTime(), ContinueTime(), StepTime(1), SetFault("x", storm)]
+        for query in queries:
+            with pytest.raises(UsageError, match="write pauses into the program, and faults into"):
+                client.ask(query)
+        lab.run(incast(lab))
+        snapshot, _ = client.ask(GetPorts())
+        assert snapshot.ports["leaf1:h1"].counters["tx_prio3_packets"] > 100
 
 
 def test_a_lab_that_dies_ends_the_wait(spec: Path) -> None:
