@@ -180,7 +180,7 @@ def test_mininets_prompt_attaches_to_a_running_lab(me: User) -> None:
 
 
 TCP = ROCE.replace("op: write, size: 200KB", "stack: tcp, size: 2GB")
-LONG_INFINIBAND = INFINIBAND.replace("200KB", "2GB")
+LONG_INFINIBAND = INFINIBAND.replace("200KB", "20MB").replace("slowdown: 500", "slowdown: 20000")
 
 VICTIMS: dict[str, tuple[str, tuple[str, str], str]] = {
     "owner": (ROCE, (sys.executable, OWNER), "its owner process was killed, or the machine was"),

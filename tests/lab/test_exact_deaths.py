@@ -24,7 +24,7 @@ fabric: roce
 topology: {{kind: dumbbell, hosts_per_side: 1}}
 switches: {{pfc: {{}}, ecn: {{}}}}
 hosts: {{nic: {{mtu: 256}}}}
-traffic: [{{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 400MB}}]
+traffic: [{{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 100MB}}]
 capture: [all]
 """
 """The traffic takes many seconds of the machine's time."""
