@@ -18,6 +18,7 @@ from emu.lab.namespace import run_in_lab
 from emu.runtime import runner_on
 from emu.subnet.sm_sweeps import swept
 from emu.wire.reader import open_capture
+from tests.support.impatient_part import OTHER_SECONDS
 from tests.support.lossy_inside import LOSES
 from tests.support.needs import need
 from tests.support.same_runs import differences, spec_of
@@ -213,6 +214,8 @@ def run_lossy(
 def test_a_lost_frame_fails_the_run_and_is_named(
     lab_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loses: str, says: str
 ) -> None:
+    """The time that a frame has is a second here, less than the other process waits."""
+    monkeypatch.setenv(OTHER_SECONDS, "60")
     with pytest.raises(FabricError, match=says):
         run_lossy(tmp_path, monkeypatch, loses, ROCE)
 

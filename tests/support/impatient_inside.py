@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 
 from emu.lab import session as steps
 from emu.lab.init import main
 from emu.lab.ipc.jobs import RunExact
-from emu.lab.session import JobResult, Programs, Session
+from emu.lab.session import JobResult, Session
 from emu.lab.supervisor import Supervisor
+from tests.support.impatient_part import PROGRAMS
 
 STOPS = "EMU_TEST_STOPS"
-_MODULE = "tests.support.impatient_part"
 
 
 def run(job: RunExact, supervisor: Supervisor) -> JobResult:
@@ -29,11 +28,7 @@ def run(job: RunExact, supervisor: Supervisor) -> JobResult:
         return start(session)
 
     steps.start = start_and_stop
-    programs = Programs(
-        shim=(sys.executable, "-m", _MODULE, "emu.lab.shim_main"),
-        rnic=(sys.executable, "-m", _MODULE, "emu.lab.rnic_main"),
-    )
-    return steps.run_exact(job, supervisor, programs)
+    return steps.run_exact(job, supervisor, PROGRAMS)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 namespaces before the traffic starts.
 
 `python -m tests.support.lossy_inside FD`, with the namespace and the command in EMU_TEST_LOSES.
+With EMU_TEST_OTHER_SECONDS, a frame that is late by a second is lost.
 The frames of the NICs pass the queueing disciplines of their interfaces, which they otherwise
 bypass.
 """
@@ -18,8 +19,9 @@ from emu.lab import session as steps
 from emu.lab.init import main
 from emu.lab.ipc.jobs import RunExact
 from emu.lab.netns import entered
-from emu.lab.session import JobResult, Session
+from emu.lab.session import JobResult, Programs, Session
 from emu.lab.supervisor import Supervisor
+from tests.support.impatient_part import OTHER_SECONDS, PROGRAMS
 
 LOSES = "EMU_TEST_LOSES"
 _PIDFD_GETFD = 438
@@ -38,7 +40,8 @@ def run(job: RunExact, supervisor: Supervisor) -> JobResult:
         return start(session)
 
     steps.start = start_lossy
-    return steps.run_exact(job, supervisor)
+    programs = PROGRAMS if OTHER_SECONDS in os.environ else Programs()
+    return steps.run_exact(job, supervisor, programs)
 
 
 def _pass_qdiscs(pid: int) -> None:
