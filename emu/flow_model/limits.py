@@ -31,8 +31,8 @@ NOT_KNOWN = (
     "exist, nor do its rate limits and windows.",
     "A message that has to wait holds up no other: there is no head-of-line blocking, and "
     "congestion does not spread to flows that do not cross the full link.",
-    "All messages count alike: priorities, service levels and their weights do not matter, and "
-    "acknowledgements take no room on cables.",
+    "All messages count alike: priorities, service levels and their weights do not matter. "
+    "Acknowledgements take room on cables; CNPs take none.",
 )
 """Sentences for every report of this model."""
 

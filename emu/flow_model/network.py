@@ -6,16 +6,19 @@ direction, which carry payload only.
 
 Links that every route uses in the same proportion are equal for this purpose: of the ports over
 which a switch spreads packets one by one, one stands for all. A route is stored once for all flows
-that take it.
+that take it. Its other half is the way of the acknowledgements: the links that they cross, and how
+many bytes of them for each byte of data (emu/flow_model/reverse.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from emu.flow_model.reverse import reverse_shares
 from emu.flow_model.routes import Column, Hops, Routes, Shares
 from emu.measure.bound import INFINIBAND, Fabric, Paths, fabric_of
 from emu.spec.host import Nic
@@ -24,6 +27,10 @@ from emu.subnet import Subnet
 from emu.units import PS_PER_S
 from topologies.graph import Port, Topology
 from traffic.graph import OperationGraph, Verb
+
+_Rows = tuple[Column, Column, Shares]
+"""Flows, links, shares."""
+_Words = NDArray[np.uint64]
 
 NO_ROUTE = -1
 _UNLIMITED = 1e6
@@ -52,6 +59,12 @@ class Network:
     """Route r has the entries first[r] to first[r + 1] - 1."""
     link: Column
     share: Shares
+    """Of the bytes of each stream."""
+    reverse_first: Column
+    """The same of what it causes in the other direction: acknowledgements."""
+    reverse_link: Column
+    reverse_share: Shares
+    """Bytes there for each byte of a stream."""
     route_of_flow: Column
     """Of each flow of the workload; NO_ROUTE: it is work."""
     way_of_flow: Column
@@ -77,7 +90,7 @@ def network_of(
 
 
 class _Builder:
-    """Rows of (flow, link, share), one part of the routes after another."""
+    """Rows of (flow, link, share), one part of the routes after another, in both directions."""
 
     def __init__(
         self, spec: Spec, topology: Topology, graph: OperationGraph, subnet: Subnet | None
@@ -88,7 +101,8 @@ class _Builder:
         self._ports: tuple[Port, ...] = ()
         self._capacity: list[Shares] = []
         self._links = 0
-        self._rows: list[tuple[Column, Column, Shares]] = []
+        self._rows: list[_Rows] = []
+        self._reverse: list[_Rows] = []
         self._ways: list[Way] = []
         self._way_of_flow = np.full(len(graph.flows), -1)
 
@@ -98,16 +112,19 @@ class _Builder:
         self._cross_servers(inside)
         self._stay_within(within)
         self._limit_by_paths(fabric)
-        first, link, share, route_of_flow = self._routes()
+        forward, reverse, route_of_flow = self._routes()
         used = np.zeros(self._links, bool)
-        used[link] = True
+        used[forward.link] = used[reverse.link] = True
         own = np.arange(len(ports))
         standing = np.where(stands_for >= 0, stands_for, own)
         return Network(
             capacity=np.concatenate(self._capacity),
-            first=first,
-            link=link,
-            share=share,
+            first=forward.first,
+            link=forward.link,
+            share=forward.share,
+            reverse_first=reverse.first,
+            reverse_link=reverse.link,
+            reverse_share=reverse.share,
             route_of_flow=route_of_flow,
             way_of_flow=self._way_of_flow,
             ways=tuple(self._ways),
@@ -158,13 +175,21 @@ class _Builder:
         self._ports = routes.ports
         rates = [topology.cable[port].rate_bps for port in routes.ports]
         self._add_links(rates)
-        hops = routes.between_leaves()
-        out = np.array([routes.out_of(flow.bytes_from) for flow in flows], np.int64)
-        into = np.array([routes.into(flow.bytes_to) for flow in flows], np.int64)
+        hops, back = routes.between_leaves(), routes.backwards().between_leaves()
+        out_of = {host: routes.out_of(host) for host in topology.host}
+        into_of = {host: routes.into(host) for host in topology.host}
+        out = np.array([out_of[flow.bytes_from] for flow in flows], np.int64)
+        into = np.array([into_of[flow.bytes_to] for flow in flows], np.int64)
         self._add_ways(routes, hops, numbers, out, into)
-        hops, stands_for = _with_equal_links_once(hops, len(routes.ports), np.array(rates))
+        stands_for = _standing_for(hops, back, np.array(rates))
+        hops, back = _without(hops, stands_for), _without(back, stands_for)
         ones = np.ones(len(numbers))
         self._rows += [(numbers, out, ones), (numbers, into, ones), _spread_out(hops, numbers)]
+        out = np.array([out_of[flow.bytes_to] for flow in flows], np.int64)
+        into = np.array([into_of[flow.bytes_from] for flow in flows], np.int64)
+        self._add_reverse(
+            numbers, [(numbers, out, ones), (numbers, into, ones), _spread_out(back, numbers)]
+        )
         return [topology.port_name[port] for port in routes.ports], stands_for
 
     def _add_ways(
@@ -212,6 +237,16 @@ class _Builder:
             result.append(numbers.setdefault(key, len(numbers)))
         return np.array(result, np.int64)
 
+    def _add_reverse(self, numbers: Column, rows: list[_Rows], *, inside: bool = False) -> None:
+        """Adds rows of the ways back of flows, in the share of what they cause there."""
+        shares = np.zeros(len(self._graph.flows))
+        shares[numbers] = reverse_shares(
+            self._spec, self._topology, self._graph, numbers, inside=inside
+        )
+        for flow, link, share in rows:
+            caused = shares[flow] > 0
+            self._reverse.append((flow[caused], link[caused], (share * shares[flow])[caused]))
+
     # ---- the rest --------------------------------------------------------------------
 
     def _cross_servers(self, numbers: Column) -> None:
@@ -230,6 +265,13 @@ class _Builder:
         ones = np.ones(len(numbers))
         self._rows += [(numbers, out, ones), (numbers, into, ones)]
         if flows:
+            out_back = [number[inside.ports[flow.bytes_to][0]] for flow in flows]
+            into_back = [number[inside.peer[inside.ports[flow.bytes_from][0]]] for flow in flows]
+            self._add_reverse(
+                numbers,
+                [(numbers, np.array(links), ones) for links in (out_back, into_back)],
+                inside=True,
+            )
             self._way_of_flow[numbers] = len(self._ways)
             there = (ports[int(out[0]) - start], ports[int(into[0]) - start])
             back = tuple(inside.peer[port] for port in reversed(there))
@@ -267,49 +309,78 @@ class _Builder:
 
     # ---- routes ----------------------------------------------------------------------
 
-    def _routes(self) -> tuple[Column, Column, Shares, Column]:
-        """The routes, each once, and the number of each flow's."""
-        flow, link = (
-            np.concatenate([np.zeros(0, np.int64), *(row[part] for row in self._rows)])
-            for part in (0, 1)
-        )
-        share = np.concatenate([np.zeros(0), *(row[2] for row in self._rows)])
-        order = np.lexsort((link, flow))
-        flow, link, share = flow[order], link[order], share[order]
-        flows, starts, lengths = np.unique(flow, return_index=True, return_counts=True)
+    def _routes(self) -> tuple[_Table, _Table, Column]:
+        """The routes, each once, in both directions, and the number of each flow's."""
+        forward, reverse = _Sorted(self._rows, self._graph), _Sorted(self._reverse, self._graph)
         route_of_flow = np.full(len(self._graph.flows), NO_ROUTE)
-        if not len(flows):
-            return np.zeros(1, np.int64), link, share, route_of_flow
-        signature = np.add.reduceat(_random(self._links)[link] * _fixed_point(share), starts)
-        _, chosen, route = np.unique(signature, return_index=True, return_inverse=True)
+        flows = np.flatnonzero(forward.count)
+        random = _random(2 * self._links)
+        signature = forward.signature(random) + reverse.signature(random[self._links :])
+        _, chosen, route = np.unique(signature[flows], return_index=True, return_inverse=True)
         route_of_flow[flows] = route.reshape(-1)
-        counts = lengths[chosen]
+        return forward.table(flows[chosen]), reverse.table(flows[chosen]), route_of_flow
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Row r has the entries first[r] to first[r + 1] - 1."""
+
+    first: Column
+    link: Column
+    share: Shares
+
+
+class _Sorted:
+    """Rows in order of flows and links."""
+
+    def __init__(self, rows: Sequence[_Rows], graph: OperationGraph) -> None:
+        none = np.zeros(0, np.int64)
+        flow, link = (np.concatenate([none, *(row[part] for row in rows)]) for part in (0, 1))
+        share = np.concatenate([np.zeros(0), *(row[2] for row in rows)])
+        order = np.lexsort((link, flow))
+        self._link, self._share = link[order], share[order]
+        self.count = np.bincount(flow, minlength=len(graph.flows))
+        """Of the rows of each flow."""
+        self._first = np.cumsum(self.count) - self.count
+
+    def signature(self, random: _Words) -> _Words:
+        """A number for each flow; those with equal links and shares have the same."""
+        terms = random[self._link] * _fixed_point(self._share)
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms)])
+        result: _Words = sums[self._first + self.count] - sums[self._first]
+        return result
+
+    def table(self, flows: Column) -> _Table:
+        """The rows of these flows."""
+        counts = self.count[flows]
         first = np.concatenate([[0], np.cumsum(counts)])
-        entries = np.repeat(starts[chosen] - first[:-1], counts) + np.arange(first[-1])
-        return first, link[entries], share[entries], route_of_flow
+        entries = np.repeat(self._first[flows] - first[:-1], counts) + np.arange(first[-1])
+        return _Table(first, self._link[entries], self._share[entries])
 
 
-def _with_equal_links_once(hops: Hops, links: int, rates: Column) -> tuple[Hops, Column]:
-    """Without the links for which another stands. Also returns for each link which does."""
-    stands_for = np.full(links, -1)
-    if not len(hops.of) or (hops.share == 1).all():
-        return hops, stands_for
-    signature = np.zeros(links, np.uint64)
-    np.add.at(signature, hops.port, _random(hops.count)[hops.of] * _fixed_point(hops.share))
-    used = np.unique(hops.port)
+def _standing_for(hops: Hops, back: Hops, rates: Column) -> Column:
+    """The port that stands for each port; -1: nothing crosses it, or no packets are spread."""
+    stands_for = np.full(len(rates), -1)
+    if (hops.share == 1).all() and (back.share == 1).all():
+        return stands_for
+    signature = np.zeros(len(rates), np.uint64)
+    random = _random(hops.count + back.count)
+    np.add.at(signature, hops.port, random[hops.of] * _fixed_point(hops.share))
+    np.add.at(signature, back.port, random[hops.count :][back.of] * _fixed_point(back.share))
+    used = np.unique(np.concatenate([hops.port, back.port]))
     keys = np.stack([signature[used], rates[used].astype(np.uint64)])
     _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
     stands_for[used] = used[first[group.reshape(-1)]]
-    kept = stands_for[hops.port] == hops.port
-    fewer = Hops(
-        hops.of[kept],
-        hops.port[kept],
-        hops.share[kept],
-        hops.hop[kept],
-        hops.route_of_flow,
-        hops.count,
+    return stands_for
+
+
+def _without(hops: Hops, stands_for: Column) -> Hops:
+    """Without the ports for which another stands."""
+    own = stands_for[hops.port]
+    kept = (own < 0) | (own == hops.port)
+    return replace(
+        hops, of=hops.of[kept], port=hops.port[kept], share=hops.share[kept], hop=hops.hop[kept]
     )
-    return fewer, stands_for
 
 
 def _spread_out(hops: Hops, numbers: Column) -> tuple[Column, Column, Shares]:
@@ -322,12 +393,12 @@ def _spread_out(hops: Hops, numbers: Column) -> tuple[Column, Column, Shares]:
     return np.repeat(numbers[: len(counts)], counts), hops.port[entries], hops.share[entries]
 
 
-def _random(count: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+def _random(count: int) -> _Words:
     """Odd 64-bit numbers. Two different sets of them have the same sum only by a rare chance."""
     return np.random.default_rng(_RANDOM).integers(0, 2**63, count, np.uint64) * 2 + 1
 
 
-def _fixed_point(share: Shares) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+def _fixed_point(share: Shares) -> _Words:
     """Shares as odd numbers, so that a product with one keeps all bits of the other factor."""
     return np.rint(share * 2**40).astype(np.uint64) * 2 + 1
 

@@ -15,6 +15,7 @@ destination queue pair. Packets that are spread one by one reach all equal ports
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -38,6 +39,17 @@ Shares = NDArray[np.float64]
 
 _LONGEST = 64
 """More switches than any path has. A path that is longer is a loop."""
+
+_BY_DIRECTION = (
+    "_first_switch",
+    "_last_switch",
+    "_last_leaf",
+    "_dlid",
+    "_level",
+    "_spreads_everything",
+    "_addresses",
+)
+"""What `Routes` knows of one direction alone."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +80,7 @@ class Routes:
         self._spec = spec
         self._topology = topology
         self._flows = flows
+        self._backwards = False
         self._subnet = subnet
         self.ports = tuple(port for node in topology.nodes for port in topology.ports[node.name])
         self._number = {port: number for number, port in enumerate(self.ports)}
@@ -75,6 +88,14 @@ class Routes:
         self._place = {name: place for place, name in enumerate(self._switches)}
         far = [self._place.get(topology.peer[port].node, -1) for port in self.ports]
         self._switch_after = np.array(far, np.int64)
+
+    def backwards(self) -> Routes:
+        """The routes of what these flows cause in the other direction: acknowledgements."""
+        result = copy(self)
+        result._backwards = not self._backwards
+        for name in _BY_DIRECTION:
+            result.__dict__.pop(name, None)
+        return result
 
     def between_leaves(self) -> Hops:
         """The ports by which switches send to other switches. Raises FabricError: no route."""
@@ -231,6 +252,12 @@ class Routes:
 
     # ---- flows -----------------------------------------------------------------------
 
+    def _from(self, flow: Flow) -> str:
+        return flow.bytes_to if self._backwards else flow.bytes_from
+
+    def _to(self, flow: Flow) -> str:
+        return flow.bytes_from if self._backwards else flow.bytes_to
+
     def _leaf_of(self, hosts: list[str]) -> Column:
         topology = self._topology
         leaf = {
@@ -241,11 +268,11 @@ class Routes:
 
     @cached_property
     def _first_switch(self) -> Column:
-        return self._leaf_of([flow.bytes_from for flow in self._flows])
+        return self._leaf_of([self._from(flow) for flow in self._flows])
 
     @cached_property
     def _last_switch(self) -> Column:
-        return self._leaf_of([flow.bytes_to for flow in self._flows])
+        return self._leaf_of([self._to(flow) for flow in self._flows])
 
     @cached_property
     def _last_leaf(self) -> Column:
@@ -260,7 +287,7 @@ class Routes:
         assert self._subnet is not None
         lids, paths = self._subnet.lids, 1 << self._subnet.lmc
         return np.array(
-            [lids[flow.bytes_to] + number % paths for flow, number in self._in_workload], np.int64
+            [lids[self._to(flow)] + number % paths for flow, number in self._in_workload], np.int64
         )
 
     @property
@@ -279,8 +306,9 @@ class Routes:
         own = {host: self._spec.host(host).nic.sl for host in self._topology.host}
         return np.array(
             [
-                levels.get(flow.bytes_from, {}).get(
-                    flow.bytes_to, own[flow.bytes_from] if flow.priority is None else flow.priority
+                levels.get(self._from(flow), {}).get(
+                    self._to(flow),
+                    own[self._from(flow)] if flow.priority is None else flow.priority,
                 )
                 for flow in self._flows
             ],
@@ -296,10 +324,10 @@ class Routes:
             name: int(lib.roce_source_port(*ends.values())) for name, ends in qpns.items()
         }
         return (
-            np.array([addresses[flow.bytes_from] for flow in flows], np.uint16),
-            np.array([addresses[flow.bytes_to] for flow in flows], np.uint16),
+            np.array([addresses[self._from(flow)] for flow in flows], np.uint16),
+            np.array([addresses[self._to(flow)] for flow in flows], np.uint16),
             np.array([source_port[flow.connection] for flow in flows], np.uint16),
-            np.array([qpns[flow.connection][flow.bytes_to] for flow in flows], np.uint32),
+            np.array([qpns[flow.connection][self._to(flow)] for flow in flows], np.uint32),
         )
 
     def _hashed(self, switch: int, ports: tuple[int, ...], flows: Column) -> Column:
@@ -333,7 +361,7 @@ class Routes:
         sources = self._addresses[2]
         for place, number in enumerate(flows.tolist()):
             flow = self._flows[number]
-            key = (flow.bytes_from, flow.bytes_to, int(sources[number]))
+            key = (self._from(flow), self._to(flow), int(sources[number]))
             chosen[place] = pins.get(key, int(chosen[place]))
         return chosen
 

@@ -204,6 +204,9 @@ class Simulation:
         struct.first = self._pointer("uint32_t[]", network.first.astype(np.uint32))
         struct.link = self._pointer("uint32_t[]", network.link.astype(np.uint32))
         struct.share = self._pointer("double[]", network.share)
+        struct.reverse_first = self._pointer("uint32_t[]", network.reverse_first.astype(np.uint32))
+        struct.reverse_link = self._pointer("uint32_t[]", network.reverse_link.astype(np.uint32))
+        struct.reverse_share = self._pointer("double[]", network.reverse_share)
         return struct
 
     def _workload_struct(self, shapes: Shapes) -> Any:

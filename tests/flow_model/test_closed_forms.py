@@ -6,7 +6,7 @@ import pytest
 
 from emu.measure.bound import Batch, Paths, fabric_of
 from tests.support.flow_runs import by_flows, ends_ns, last_end_ns
-from tests.support.idle_star import latency_ns, message_ns, wire_ns
+from tests.support.idle_star import acks_ns, latency_ns, message_ns, wire_ns
 from tests.support.small_fabrics import PAIR, chain, spec_of, star
 from traffic.graph import Verb
 
@@ -122,19 +122,44 @@ def test_parking_lot_is_max_min_fair(switches: int) -> None:
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 64])
 def test_ring_takes_its_steps_one_after_another(ranks: int) -> None:
-    """2(n - 1)·(t(S/n) + a): exact, as nothing shares a link."""
+    """2(n - 1)·(t(S/n) + a): exact, as pieces share their cables with acknowledgements alone."""
     piece = 16_384
     entry = f"{{name: sum, pattern: all-reduce, among: h1-h{ranks}, size: {piece * ranks}B}}"
     (job,) = by_flows(star_with(ranks, entry)).jobs
     steps = 2 * (ranks - 1)
-    assert job.took_ns == pytest.approx(steps * message_ns(piece), abs=EXACT * steps)
+    assert job.took_ns == pytest.approx(
+        steps * (message_ns(piece) + acks_ns(piece)), abs=EXACT * steps
+    )
 
 
 def test_alltoall_fills_all_cables() -> None:
-    """Each rank sends n - 1 pieces over its cable, all at once."""
+    """Each rank sends n - 1 pieces over its cable, all at once, and acknowledges as many."""
     entry = "{name: a, pattern: alltoall, among: h1-h8, size: 8MB}"
     (job,) = by_flows(star_with(8, entry)).jobs
-    assert job.took_ns == pytest.approx(7 * wire_ns(1_000_000) + latency_ns(4096), rel=1e-4)
+    assert job.took_ns == pytest.approx(
+        7 * (wire_ns(1_000_000) + acks_ns(1_000_000)) + latency_ns(4096), rel=1e-4
+    )
+
+
+def test_acknowledgements_take_room_and_are_not_held() -> None:
+    """h1 sends to h9 although seven others fill the cable to h1. They have what h9's
+    acknowledgements leave of it: f + a·o = 1, and h1 what its own acknowledgements leave:
+    o + b·f = 1."""
+    recording = by_flows(
+        star_with(
+            9,
+            "{name: incast, pattern: incast, from: h2-h8, to: h1, size: 400KB}",
+            "{name: out, pattern: pair, from: h1, to: h9, size: 409600000B}",
+        ),
+        "hosts.nic.ack_every=1",
+    )
+    ends, out = ends_ns(recording), 409_600_000
+    a, b = (acks_ns(size, every=1) / wire_ns(size) for size in (out, 400_000))
+    incast = 7 * wire_ns(400_000) * (1 - a * b) / (1 - a)
+    last = max(end for flow, end in ends.items() if flow != "out")
+    assert last == pytest.approx(incast + latency_ns(400_000), abs=EXACT)
+    acknowledged = 7 * acks_ns(400_000, every=1)
+    assert ends["out"] == pytest.approx(wire_ns(out) + acknowledged + latency_ns(4096), abs=EXACT)
 
 
 def test_work_takes_its_time_and_messages_wait_for_it() -> None:

@@ -22,5 +22,10 @@ def latency_ns(size: int) -> float:
     return IDLE_NS + (min(size, 4096) + 98) * BYTE_NS
 
 
+def acks_ns(size: int, every: int = 16) -> float:
+    """Of a message's acknowledgements, one for so many packets."""
+    return 86 * -(-size // (every * 4096)) * BYTE_NS
+
+
 def message_ns(size: int) -> float:
     return wire_ns(size) + latency_ns(size)

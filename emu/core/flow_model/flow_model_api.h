@@ -10,13 +10,17 @@
 
 enum { FLOW_NO_ROUTE = -1 }; /* the route of work */
 
-/* Route r crosses the links of the entries first[r] to first[r + 1] - 1. */
+/* Route r crosses the links of the entries first[r] to first[r + 1] - 1. The packets that its
+ * streams cause in the other direction cross those from reverse_first[r] on. */
 struct flow_network {
     uint32_t links, routes;
     const double *capacity;
     const uint32_t *first;
     const uint32_t *link;
     const double *share; /* of a stream's bytes, on this link */
+    const uint32_t *reverse_first;
+    const uint32_t *reverse_link;
+    const double *reverse_share; /* bytes on this link, for each byte of a stream */
 };
 
 /* What many messages have in common. Work has no bytes. */

@@ -5,7 +5,12 @@
 
 #define NO_ROUTE UINT32_MAX
 
-enum { CHEAP_ENTRIES = 4096 }; /* a solution that visits fewer is worth no waiting */
+#define EXACT_SLACK 1e-10
+
+enum {
+    CHEAP_ENTRIES = 4096,      /* a solution that visits fewer is worth no waiting */
+    REVERSE_MATTERS_LESS = 64, /* than the transfers themselves */
+};
 
 static void *array(uint64_t count, size_t size)
 {
@@ -17,8 +22,10 @@ bool transfers_init(struct transfers *transfers, const struct flow_network *netw
 {
     *transfers = (struct transfers){.tolerance = tolerance, .due = NEVER, .joining = NO_MESSAGE};
     transfers->last_joining = &transfers->joining;
-    bool ready = max_min_init(&transfers->max_min, network);
+    double slack = tolerance > 0 ? tolerance / REVERSE_MATTERS_LESS : EXACT_SLACK;
+    bool ready = max_min_init(&transfers->max_min, network, slack);
     ready &= finish_heap_init(&transfers->ends, network->routes);
+    transfers->rate = array(network->routes, sizeof *transfers->rate);
     transfers->served = array(network->routes, sizeof *transfers->served);
     transfers->served_until = array(network->routes, sizeof *transfers->served_until);
     transfers->first = array(network->routes, sizeof *transfers->first);
@@ -26,8 +33,9 @@ bool transfers_init(struct transfers *transfers, const struct flow_network *netw
     transfers->began = array(messages, sizeof *transfers->began);
     transfers->next = array(messages, sizeof *transfers->next);
     transfers->route_of_joining = array(messages, sizeof *transfers->route_of_joining);
-    if (!ready || !transfers->served || !transfers->served_until || !transfers->first ||
-        !transfers->target || !transfers->began || !transfers->next || !transfers->route_of_joining)
+    if (!ready || !transfers->rate || !transfers->served || !transfers->served_until ||
+        !transfers->first || !transfers->target || !transfers->began || !transfers->next ||
+        !transfers->route_of_joining)
         return false;
     for (uint32_t route = 0; route < network->routes; route++)
         transfers->first[route] = NO_MESSAGE;
@@ -38,6 +46,7 @@ void transfers_free(struct transfers *transfers)
 {
     max_min_free(&transfers->max_min);
     finish_heap_free(&transfers->ends);
+    free(transfers->rate);
     free(transfers->served);
     free(transfers->served_until);
     free(transfers->first);
@@ -51,7 +60,7 @@ void transfers_free(struct transfers *transfers)
 static double served(const struct transfers *transfers, uint32_t route, picoseconds now)
 {
     double time = (double)(now - transfers->served_until[route]);
-    return transfers->served[route] + transfers->max_min.rate[route] * time;
+    return transfers->served[route] + transfers->rate[route] * time;
 }
 
 /* Brings the count of a route up to date, before its rate changes. */
@@ -65,7 +74,7 @@ static void count_served(struct transfers *transfers, uint32_t route, picosecond
  * no stream. Without a rate, the end is too far away to be reached. */
 static picoseconds end_of(const struct transfers *transfers, uint32_t route)
 {
-    double rate = transfers->max_min.rate[route];
+    double rate = transfers->rate[route];
     uint32_t first = transfers->first[route];
     if (first == NO_MESSAGE)
         return NEVER;
@@ -146,10 +155,10 @@ uint32_t transfers_take_ended(struct transfers *transfers, picoseconds now)
 /* Gives a route its new rate. Returns when its first stream ends. */
 static picoseconds take_rate(struct transfers *transfers, uint32_t route, picoseconds now)
 {
-    struct max_min *max_min = &transfers->max_min;
-    if (max_min->fresh[route] != max_min->rate[route]) {
+    const struct max_min *max_min = &transfers->max_min;
+    if (max_min->route[route].rate != transfers->rate[route]) {
         count_served(transfers, route, now);
-        max_min->rate[route] = max_min->fresh[route];
+        transfers->rate[route] = max_min->route[route].rate;
     }
     return end_of(transfers, route);
 }

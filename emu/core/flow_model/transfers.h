@@ -22,6 +22,7 @@ struct transfers {
     picoseconds due; /* of the next solution; NEVER when nothing has changed */
 
     /* Of each route. */
+    double *rate; /* of each of its streams, in bytes per picosecond */
     double *served;
     picoseconds *served_until;
     uint32_t *first; /* its stream that ends first, and by `next` the others in order */
