@@ -49,6 +49,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from traffic.flow_columns import FlowColumns
 from traffic.job import Job, Step
 
 if TYPE_CHECKING:
@@ -211,6 +212,11 @@ class OperationGraph:
         """The number of each operation's flow."""
         lengths = [len(flow.operations) for flow in self.flows]
         return np.repeat(np.arange(len(self.flows)), lengths)
+
+    @cached_property
+    def columns(self) -> FlowColumns:
+        """The flows as columns."""
+        return FlowColumns(self.flows)
 
     @cached_property
     def message_flows(self) -> tuple[Flow, ...]:

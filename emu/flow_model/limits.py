@@ -167,13 +167,17 @@ class _Crossings:
         entries += np.arange(offset[-1])
         in_fabric = network.near[network.link[entries]] >= 0
         number = {name: place for place, name in enumerate(network.nodes)}
-        sources = np.array([number[flow.bytes_from] for flow in graph.flows], np.int64)
+        columns = graph.columns
+        sources = columns.of_hosts(number.__getitem__, columns.bytes_from, np.int64)
         self._flow = np.repeat(flows, lengths)[in_fabric]
         self._link = network.link[entries][in_fabric]
         self._source = sources[self._flow]
         self._start = started_ps[self._flow]
         ended = ended_ps[self._flow]
         self._end = np.where(ended < 0, max(int(ended_ps.max(initial=0)), 1), ended)
+        self._row_of_flow = _first_places(self._flow, len(network.route_of_flow))
+        self._by_link = np.argsort(self._link, kind="stable")
+        self._place_of_link = _first_places(self._link, len(network.capacity))
         self._first_cables(link_bytes)
 
     def _first_cables(self, link_bytes: Shares) -> None:
@@ -227,17 +231,33 @@ class _Crossings:
         return np.array(sorted(result), np.int64)
 
     def _held_up_by(self, link: int) -> Column:
-        crossing = self._link == link
+        crossing = self._rows_of_links(np.array([link]))
+        needing = np.unique(self._flow[crossing])
         needs = np.zeros(len(self._network.route_of_flow), bool)
-        needs[self._flow[crossing]] = True
+        needs[needing] = True
         start, end = self._start[crossing].min(), self._end[crossing].max()
-        rows = needs[self._flow]
-        own = np.unique(self._link[rows])
+        own = np.unique(self._link[_ranges(self._row_of_flow, needing)])
         stopped, nodes = np.zeros(len(self._network.capacity), bool), self._network.near[[link]]
         while len(nodes):
             before = own[np.isin(self._network.far[own], nodes) & ~stopped[own]]
             stopped[before] = True
             nodes = self._network.near[before]
-        meets = stopped[self._link] & ~rows & (self._start < end) & (self._end > start)
-        victims: Column = np.unique(self._flow[meets])
+        rows = self._rows_of_links(np.flatnonzero(stopped))
+        meets = ~needs[self._flow[rows]] & (self._start[rows] < end) & (self._end[rows] > start)
+        victims: Column = np.unique(self._flow[rows[meets]])
         return victims
+
+    def _rows_of_links(self, links: Column) -> Column:
+        return self._by_link[_ranges(self._place_of_link, links)]
+
+
+def _ranges(first: Column, numbers: Column) -> Column:
+    """The places first[n] to first[n + 1] - 1 of each number."""
+    counts = first[numbers + 1] - first[numbers]
+    offset = np.cumsum(counts) - counts
+    return np.repeat(first[numbers] - offset, counts) + np.arange(counts.sum())
+
+
+def _first_places(numbers: Column, count: int) -> Column:
+    """Where each number begins when they are in order."""
+    return np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=count))])

@@ -98,6 +98,7 @@ class _Builder:
         self._spec, self._topology, self._graph = spec, topology, graph
         self._subnet = subnet
         self._inside = spec.scale_up
+        self._switch_inside: dict[str, int] = {}
         self._ports: tuple[Port, ...] = ()
         self._capacity: list[Shares] = []
         self._links = 0
@@ -145,18 +146,25 @@ class _Builder:
 
     def _sorted_flows(self) -> tuple[Column, Column, Column]:
         """The numbers of the flows over the fabric, inside servers, and from a host to itself."""
-        kinds: tuple[list[int], list[int], list[int]] = ([], [], [])
-        for number, flow in enumerate(self._graph.flows):
-            if flow.verb is Verb.COMPUTE:
-                continue
-            if flow.src == flow.dst:
-                kinds[2].append(number)
-            elif self._spec.in_one_server(flow.src, flow.dst):
-                kinds[1].append(number)
-            else:
-                kinds[0].append(number)
-        fabric, inside, within = (np.array(numbers, np.int64) for numbers in kinds)
-        return fabric, inside, within
+        columns = self._graph.columns
+        server = columns.of_hosts(self._server_of, columns.src, np.int64)
+        other = columns.of_hosts(self._server_of, columns.dst, np.int64)
+        sends = columns.where(lambda verb: verb is not Verb.COMPUTE)
+        within = sends & (columns.src == columns.dst)
+        inside = sends & (server == other) & (server >= 0) & ~within
+        return (
+            np.flatnonzero(sends & ~within & ~inside),
+            np.flatnonzero(inside),
+            np.flatnonzero(within),
+        )
+
+    def _server_of(self, host: str) -> int:
+        """A number for the server of a host; -1: it is alone."""
+        if self._inside is None:
+            return -1
+        return self._switch_inside.setdefault(
+            self._inside.peer[self._inside.ports[host][0]].node, len(self._switch_inside)
+        )
 
     def _add_links(self, rates_bps: Sequence[int]) -> int:
         """Adds links with these rates. Returns the number of the first."""
@@ -169,27 +177,22 @@ class _Builder:
     def _cross_fabric(self, numbers: Column) -> tuple[list[str], Column]:
         """Adds the fabric's links and rows. Returns the ports, and for each the link that stands
         for it; -1: itself."""
-        topology = self._topology
-        flows = [self._graph.flows[number] for number in numbers.tolist()]
-        routes = Routes(self._spec, topology, flows, self._subnet)
+        topology, columns = self._topology, self._graph.columns
+        routes = Routes(self._spec, topology, self._graph, numbers, self._subnet)
         self._ports = routes.ports
         rates = [topology.cable[port].rate_bps for port in routes.ports]
         self._add_links(rates)
         hops, back = routes.between_leaves(), routes.backwards().between_leaves()
-        out_of = {host: routes.out_of(host) for host in topology.host}
-        into_of = {host: routes.into(host) for host in topology.host}
-        out = np.array([out_of[flow.bytes_from] for flow in flows], np.int64)
-        into = np.array([into_of[flow.bytes_to] for flow in flows], np.int64)
+        start, end = columns.bytes_from[numbers], columns.bytes_to[numbers]
+        out, out_back = (columns.of_hosts(routes.out_of, own, np.int64) for own in (start, end))
+        into, into_back = (columns.of_hosts(routes.into, own, np.int64) for own in (end, start))
         self._add_ways(routes, hops, numbers, out, into)
         stands_for = _standing_for(hops, back, np.array(rates))
         hops, back = _without(hops, stands_for), _without(back, stands_for)
         ones = np.ones(len(numbers))
         self._rows += [(numbers, out, ones), (numbers, into, ones), _spread_out(hops, numbers)]
-        out = np.array([out_of[flow.bytes_to] for flow in flows], np.int64)
-        into = np.array([into_of[flow.bytes_from] for flow in flows], np.int64)
-        self._add_reverse(
-            numbers, [(numbers, out, ones), (numbers, into, ones), _spread_out(back, numbers)]
-        )
+        ends = [(numbers, out_back, ones), (numbers, into_back, ones)]
+        self._add_reverse(numbers, [*ends, _spread_out(back, numbers)])
         return [topology.port_name[port] for port in routes.ports], stands_for
 
     def _add_ways(

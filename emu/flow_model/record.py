@@ -86,7 +86,7 @@ class _Outcome:
         self._transferred = simulation.flow_bytes
         self._now_ns = simulation.progress().now_ps // 1000
         self._skipped = self._records["status"] == SKIPPED
-        starts = np.array([flow.operations.start for flow in graph.flows], np.int64)
+        starts = graph.columns.first_operation
         started = np.where(self._records["started_ps"] < 0, _LATE, self._records["started_ps"])
         ended = np.where(self._skipped, -1, self._records["delivered_ps"])
         missing = ~self._skipped & (self._records["delivered_ps"] < 0)
@@ -150,7 +150,7 @@ class _Outcome:
 
     def _span_ns(self, traffic: str) -> tuple[int | None, int | None]:
         """When the first operation of an entry started, and when the last was delivered."""
-        own = np.array([flow.traffic == traffic for flow in self._graph.flows], bool)
+        own = self._graph.columns.of_traffic(lambda name: name == traffic)
         started, ended = self.started_ps[own], self.ended_ps[own]
         begun = started[started >= 0]
         return (
@@ -190,10 +190,8 @@ def _series(
     flows: tuple[str, ...] = ()
     flow_bytes = np.zeros((len(time_ns), 0), np.int64)
     if samples.flow_bytes is not None:
-        messages = [
-            number for number, flow in enumerate(graph.flows) if flow.verb is not Verb.COMPUTE
-        ]
-        flows = tuple(graph.flows[number].name for number in messages)
+        messages = np.flatnonzero(graph.columns.where(lambda verb: verb is not Verb.COMPUTE))
+        flows = tuple(flow.name for flow in graph.message_flows)
         every = np.vstack([samples.flow_bytes[before], simulation.flow_bytes])
         flow_bytes = np.rint(every[:, messages]).astype(np.int64)
     unknown = np.zeros((len(time_ns), 0), np.int64)

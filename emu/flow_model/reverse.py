@@ -36,17 +36,18 @@ def reverse_shares(
     if not len(numbers):
         return np.zeros(0)
     overhead = INFINIBAND if inside else overhead_of(spec, topology)
-    flows = [graph.flows[number] for number in numbers.tolist()]
-    verbs = [flow.verb for flow in flows]
-    fetches = np.array([verb.fetches for verb in verbs], bool)
-    atomic = np.array([verb.is_atomic for verb in verbs], bool)
-    addressed = np.array([verb in (Verb.WRITE, Verb.WRITE_IMM) for verb in verbs], bool)
+    columns = graph.columns
+    fetches = columns.where(lambda verb: verb.fetches)[numbers]
+    atomic = columns.where(lambda verb: verb.is_atomic)[numbers]
+    addressed = columns.where(lambda verb: verb in (Verb.WRITE, Verb.WRITE_IMM))[numbers]
     unreliable = {entry.name for entry in spec.traffic if transport_of(entry) != "rc"}
-    reliable = np.array([flow.traffic not in unreliable for flow in flows], bool)
-    nics = {host: Nic() if inside else spec.host(host).nic for host in topology.host}
-    every = {host: _acknowledges_every(nic) for host, nic in nics.items()}
-    mtu = np.array([min(nics[flow.src].mtu, nics[flow.dst].mtu) for flow in flows], np.int64)
-    ack_every = np.array([every[flow.src] for flow in flows], np.int64)
+    reliable = columns.of_traffic(lambda name: name not in unreliable)[numbers]
+    nics = {host: Nic() if inside else spec.host(host).nic for host in columns.hosts}
+    src, dst = columns.src[numbers], columns.dst[numbers]
+    mtu = np.minimum(
+        *(columns.of_hosts(lambda host: nics[host].mtu, ends, np.int64) for ends in (src, dst))
+    )
+    ack_every = columns.of_hosts(lambda host: _acknowledges_every(nics[host]), src, np.int64)
 
     own, of, starts = _operations(graph, numbers)
     size = np.where(atomic[of], _ATOMIC_BYTES, graph.size_bytes[own])
@@ -59,9 +60,7 @@ def reverse_shares(
 
 def _operations(graph: OperationGraph, numbers: Column) -> tuple[Column, Column, Column]:
     """The operations of some flows, the place of the flow of each, and where each flow's begin."""
-    ranges = [graph.flows[number].operations for number in numbers.tolist()]
-    first = np.array([own.start for own in ranges], np.int64)
-    count = np.array([len(own) for own in ranges], np.int64)
+    first, count = graph.columns.first_operation[numbers], graph.columns.operations[numbers]
     starts = np.cumsum(count) - count
     own = np.repeat(first - starts, count) + np.arange(count.sum())
     return own, np.repeat(np.arange(len(numbers)), count), starts

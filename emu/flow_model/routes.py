@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu._core import ffi, lib
-from emu.bindings.source_ports import queue_pair_numbers, source_ports
+from emu.bindings.source_ports import queue_pair_columns, source_ports
 from emu.errors import FabricError
 from emu.spec.pinning import pins_of
 from emu.spec.routing import PACKET_KINDS
@@ -32,7 +32,7 @@ from emu.spec.scenario import Spec
 from emu.subnet import Subnet
 from topologies.graph import Topology
 from topologies.seeds import ecmp_seed
-from traffic.graph import Flow
+from traffic.graph import Flow, OperationGraph, Verb
 
 Column = NDArray[np.int64]
 Shares = NDArray[np.float64]
@@ -74,11 +74,18 @@ class Routes:
     """The routes of flows through a fabric."""
 
     def __init__(
-        self, spec: Spec, topology: Topology, flows: Sequence[Flow], subnet: Subnet | None
+        self,
+        spec: Spec,
+        topology: Topology,
+        graph: OperationGraph,
+        flows: Column,
+        subnet: Subnet | None,
     ) -> None:
-        """`flows`: those that cross the fabric, in order. `subnet`: for InfiniBand alone."""
+        """`flows`: the numbers of those that cross the fabric, in order. `subnet`: for InfiniBand
+        alone."""
         self._spec = spec
         self._topology = topology
+        self._graph = graph
         self._flows = flows
         self._backwards = False
         self._subnet = subnet
@@ -119,6 +126,9 @@ class Routes:
 
     # ---- following -------------------------------------------------------------------
 
+    def _flow(self, place: int) -> Flow:
+        return self._graph.flows[int(self._flows[place])]
+
     def _nothing(self) -> Hops:
         none = np.zeros(0, np.int64)
         return Hops(none, none, np.zeros(0), none, none, 0)
@@ -139,7 +149,7 @@ class Routes:
             of, port, share = self._sent_on(flows, of, at, share)
             found.append((of, port, share, np.full(len(of), hop)))
             of, at, share = _merged(of, self._switch_after[port], share)
-        flow = self._flows[int(flows[of[0]])]
+        flow = self._flow(int(flows[of[0]]))
         raise FabricError(f"the route from {flow.src} to {flow.dst} is a loop")
 
     def _sent_on(
@@ -153,7 +163,7 @@ class Routes:
         for number, own in zip(groups.tolist(), np.split(order, first[1:]), strict=True):
             ports, is_spread = self._group(number)
             if not ports:
-                flow = self._flows[int(flows[of[own[0]]])]
+                flow = self._flow(int(flows[of[own[0]]]))
                 raise FabricError(f"there is no route from {flow.src} to {flow.dst}")
             if len(ports) == 1:
                 chosen = np.full(len(own), ports[0])
@@ -252,27 +262,35 @@ class Routes:
 
     # ---- flows -----------------------------------------------------------------------
 
-    def _from(self, flow: Flow) -> str:
-        return flow.bytes_to if self._backwards else flow.bytes_from
+    @property
+    def _from(self) -> Column:
+        columns = self._graph.columns
+        return (columns.bytes_to if self._backwards else columns.bytes_from)[self._flows]
 
-    def _to(self, flow: Flow) -> str:
-        return flow.bytes_from if self._backwards else flow.bytes_to
+    @property
+    def _to(self) -> Column:
+        columns = self._graph.columns
+        return (columns.bytes_from if self._backwards else columns.bytes_to)[self._flows]
 
-    def _leaf_of(self, hosts: list[str]) -> Column:
+    def _leaf_of(self, hosts: Column) -> Column:
         topology = self._topology
-        leaf = {
-            host: self._place[topology.peer[topology.ports[host][0]].node]
-            for host in dict.fromkeys(hosts)
-        }
-        return np.array([leaf[host] for host in hosts], np.int64)
+        return self._graph.columns.of_hosts(
+            lambda host: (
+                self._place[topology.peer[topology.ports[host][0]].node]
+                if host in topology.host
+                else -1
+            ),
+            hosts,
+            np.int64,
+        )
 
     @cached_property
     def _first_switch(self) -> Column:
-        return self._leaf_of([self._from(flow) for flow in self._flows])
+        return self._leaf_of(self._from)
 
     @cached_property
     def _last_switch(self) -> Column:
-        return self._leaf_of([self._to(flow) for flow in self._flows])
+        return self._leaf_of(self._to)
 
     @cached_property
     def _last_leaf(self) -> Column:
@@ -284,51 +302,48 @@ class Routes:
 
     @cached_property
     def _dlid(self) -> Column:
+        """The paths of a host's LIDs are taken in turn by the flows that send messages."""
         assert self._subnet is not None
         lids, paths = self._subnet.lids, 1 << self._subnet.lmc
-        return np.array(
-            [lids[self._to(flow)] + number % paths for flow, number in self._in_workload], np.int64
+        sends = self._graph.columns.where(lambda verb: verb is not Verb.COMPUTE)
+        place = (np.cumsum(sends) - 1)[self._flows]
+        lid: Column = self._graph.columns.of_hosts(
+            lambda host: lids.get(host, 0), self._to, np.int64
         )
-
-    @property
-    def _in_workload(self) -> list[tuple[Flow, int]]:
-        """Each flow with its place among all message flows of the workload."""
-        place = {
-            flow.name: number for number, flow in enumerate(self._spec.workload().message_flows)
-        }
-        return [(flow, place[flow.name]) for flow in self._flows]
+        return lid + place % paths
 
     @cached_property
     def _level(self) -> Column:
         """The service level of each flow's packets."""
         assert self._subnet is not None
-        levels = self._subnet.levels
+        levels, hosts = self._subnet.levels, self._graph.columns.hosts
         own = {host: self._spec.host(host).nic.sl for host in self._topology.host}
-        return np.array(
-            [
-                levels.get(self._from(flow), {}).get(
-                    self._to(flow),
-                    own[self._from(flow)] if flow.priority is None else flow.priority,
-                )
-                for flow in self._flows
-            ],
-            np.int64,
-        )
+        ends = zip(self._flows.tolist(), self._from.tolist(), self._to.tolist(), strict=True)
+        result = []
+        for flow, start, end in ends:
+            priority = self._graph.flows[flow].priority
+            level = own[hosts[start]] if priority is None else priority
+            result.append(levels.get(hosts[start], {}).get(hosts[end], level))
+        return np.array(result, np.int64)
 
     @cached_property
     def _addresses(self) -> tuple[Any, Any, Any, Any]:
         """Source and destination address, UDP source port and destination queue pair."""
-        flows, addresses = self._flows, self._topology.addresses
-        qpns = queue_pair_numbers(flows)
-        source_port = {
-            name: int(lib.roce_source_port(*ends.values())) for name, ends in qpns.items()
-        }
-        return (
-            np.array([addresses[self._from(flow)] for flow in flows], np.uint16),
-            np.array([addresses[self._to(flow)] for flow in flows], np.uint16),
-            np.array([source_port[flow.connection] for flow in flows], np.uint16),
-            np.array([qpns[flow.connection][self._to(flow)] for flow in flows], np.uint32),
+        addresses, columns = self._topology.addresses, self._graph.columns
+        at_src, at_dst = queue_pair_columns(columns, self._flows)
+        qpns = np.where(self._to == columns.dst[self._flows], at_dst, at_src)
+        source, destination = (
+            columns.of_hosts(lambda host: addresses.get(host, 0), hosts, np.uint16)
+            for hosts in (self._from, self._to)
         )
+        ports = np.zeros(len(self._flows), np.uint16)
+        lib.flow_model_source_ports(
+            ffi.from_buffer("uint32_t[]", at_src.astype(np.uint32)),
+            ffi.from_buffer("uint32_t[]", at_dst.astype(np.uint32)),
+            len(ports),
+            ffi.from_buffer("uint16_t[]", ports),
+        )
+        return source, destination, ports, qpns.astype(np.uint32)
 
     def _hashed(self, switch: int, ports: tuple[int, ...], flows: Column) -> Column:
         """The ports that a switch's hash chooses for these flows."""
@@ -360,8 +375,9 @@ class Routes:
         }
         sources = self._addresses[2]
         for place, number in enumerate(flows.tolist()):
-            flow = self._flows[number]
-            key = (self._from(flow), self._to(flow), int(sources[number]))
+            flow = self._flow(number)
+            ends = (flow.bytes_from, flow.bytes_to)
+            key = (*(reversed(ends) if self._backwards else ends), int(sources[number]))
             chosen[place] = pins.get(key, int(chosen[place]))
         return chosen
 

@@ -26,7 +26,7 @@ from emu.spec.host_path import HostPath
 from emu.spec.scenario import Spec
 from emu.spec.traffic.entry import transport_of
 from topologies.graph import Topology
-from traffic.graph import OperationGraph, Verb
+from traffic.graph import Flow, OperationGraph, Verb
 
 _ATOMIC_BYTES = 8
 
@@ -90,31 +90,44 @@ class _Kinds:
     ) -> None:
         self._spec, self._network = spec, network
         self._overhead = overhead_of(spec, topology)
-        self._kinds: list[_Kind | None] = [None]
-        numbers: dict[_Kind, int] = {}
-        transports = {entry.name: transport_of(entry) for entry in spec.traffic}
-        hosts = {name: spec.host(name) for name in topology.host}
-        of_flow = np.zeros(len(graph.flows), np.int64)
-        for number, flow in enumerate(graph.flows):
-            if flow.verb is Verb.COMPUTE:
-                continue
-            src, dst = hosts[flow.src], hosts[flow.dst]
-            inside = spec.in_one_server(flow.src, flow.dst) or flow.src == flow.dst
-            kind = _Kind(
-                way=int(network.way_of_flow[number]),
-                mtu_bytes=Nic().mtu if inside else min(src.nic.mtu, dst.nic.mtu),
-                verb=flow.verb,
-                reliable=transports.get(flow.traffic, "rc") == "rc",
-                inside=inside,
-                sender=None if inside else src.path,
-                receiver=None if inside else dst.path,
-            )
-            if kind not in numbers:
-                numbers[kind] = len(self._kinds)
-                self._kinds.append(kind)
-            of_flow[number] = numbers[kind]
-        self.of_flow = of_flow
+        self._reliable = {entry.name: transport_of(entry) == "rc" for entry in spec.traffic}
+        columns, hosts = graph.columns, [spec.host(host) for host in graph.columns.hosts]
+        numbers: dict[tuple[int, HostPath | None], int] = {}
+        kind_of_host = np.array(
+            [numbers.setdefault((host.nic.mtu, host.path), len(numbers)) for host in hosts],
+            np.int64,
+        )
+        key = network.way_of_flow + 1
+        key = key * (1 + columns.verb.max(initial=0)) + columns.verb
+        key = key * 2 + columns.of_traffic(self._is_reliable)
+        key = key * 2 + (columns.src == columns.dst)
+        for ends in (columns.src, columns.dst):
+            key = key * len(numbers) + kind_of_host[ends]
+        _, first, of_flow = np.unique(key, return_index=True, return_inverse=True)
+        self._kinds = [
+            self._kind(graph.flows[n], int(network.way_of_flow[n])) for n in first.tolist()
+        ]
+        self.of_flow: Column = of_flow.reshape(-1)
         """The number of each flow's kind."""
+
+    def _is_reliable(self, traffic: str) -> bool:
+        return self._reliable.get(traffic, True)
+
+    def _kind(self, flow: Flow, way: int) -> _Kind | None:
+        """None: it is work."""
+        if flow.verb is Verb.COMPUTE:
+            return None
+        src, dst = self._spec.host(flow.src), self._spec.host(flow.dst)
+        inside = self._spec.in_one_server(flow.src, flow.dst) or flow.src == flow.dst
+        return _Kind(
+            way=way,
+            mtu_bytes=Nic().mtu if inside else min(src.nic.mtu, dst.nic.mtu),
+            verb=flow.verb,
+            reliable=self._is_reliable(flow.traffic),
+            inside=inside,
+            sender=None if inside else src.path,
+            receiver=None if inside else dst.path,
+        )
 
     def shape(self, kind: int, size_bytes: int, lasts_ns: int, busy_ps: int) -> Shape:
         """The shape of operations of this kind and size."""

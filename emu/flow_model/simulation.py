@@ -99,6 +99,7 @@ class Simulation:
         memory."""
         self._graph = graph
         self._network = network
+        self._shortest_ps = _shortest_ps(graph, network, shapes)
         self._alive: list[Any] = []
         self._model = lib.flow_model_new(
             self._network_struct(), self._workload_struct(shapes), tolerance
@@ -125,7 +126,7 @@ class Simulation:
 
         `interval_ps`: of samples; by default it follows from the length of the run.
         """
-        self._sample(interval_ps)
+        self._sample(interval_ps or _FIRST_INTERVAL_PS, limit_ps)
         lib.flow_model_start(self._model)
         while True:
             lib.flow_model_run(self._model, limit_ps, _STEPS)
@@ -180,12 +181,15 @@ class Simulation:
             flow_bytes=table[:, 1 + links :] if columns[0] > 1 + links else None,
         )
 
-    def _sample(self, interval_ps: int | None) -> None:
+    def _sample(self, interval_ps: int, limit_ps: int) -> None:
+        """Begins with the interval that the run would come to anyway."""
         flows = len(self._graph.flows)
         with_flows = flows <= _MOST_SAMPLED_FLOWS
         columns = 1 + len(self._network.capacity) + (flows if with_flows else 0)
         rows = min(_MOST_ROWS, max(_FEWEST_ROWS, _SAMPLE_BYTES // (8 * columns)))
-        lib.flow_model_sample(self._model, interval_ps or _FIRST_INTERVAL_PS, rows, with_flows)
+        while interval_ps * rows <= min(self._shortest_ps, limit_ps):
+            interval_ps *= 2
+        lib.flow_model_sample(self._model, interval_ps, rows, with_flows)
 
     # ---- the core's structs ------------------------------------------------------------
 
@@ -235,16 +239,29 @@ class Simulation:
     def _flows(self) -> tuple[NDArray[np.void], int]:
         """The flows, and the number of their queues: one for each direction of a connection, and
         one for each that the answers to READs take."""
-        graph = self._graph
-        hosts: dict[str, int] = {}
-        queues: dict[tuple[str, str, bool], int] = {}
-        rows = []
-        for number, flow in enumerate(graph.flows):
-            ends = [hosts.setdefault(host, len(hosts)) for host in (flow.src, flow.dst)]
-            queue = 0
-            if flow.verb is not Verb.COMPUTE:
-                key = (flow.connection, flow.src, flow.verb.fetches)
-                queue = queues.setdefault(key, len(queues))
-            route = int(self._network.route_of_flow[number])
-            rows.append((route, queue, *ends, graph.devices.get(flow.device or "", 0)))
-        return np.array(rows, _FLOW), max(1, len(queues))
+        graph, columns = self._graph, self._graph.columns
+        rows = np.zeros(len(graph.flows), _FLOW)
+        rows["route"] = self._network.route_of_flow
+        rows["host"], rows["far"] = columns.src, columns.dst
+        if graph.devices:
+            rows["device"] = [graph.devices.get(flow.device or "", 0) for flow in graph.flows]
+        sends = np.flatnonzero(columns.where(lambda verb: verb is not Verb.COMPUTE))
+        key = (columns.connection * len(columns.hosts) + columns.src) * 2
+        key += columns.where(lambda verb: verb.fetches)
+        _, queue = np.unique(key[sends], return_inverse=True)
+        rows["queue"][sends] = queue.reshape(-1)
+        return rows, 1 + int(queue.max(initial=0))
+
+
+def _shortest_ps(graph: OperationGraph, network: Network, shapes: Shapes) -> float:
+    """A time that the workload takes at least: what its busiest link must carry. Nothing of it may
+    be skipped, else 0."""
+    if graph.not_after_ns.any():
+        return 0.0
+    wire = np.array([shape.wire_bytes for shape in shapes.shapes])[shapes.of]
+    route = network.route_of_flow[graph.flow_of]
+    sent = np.bincount(route[route >= 0], wire[route >= 0], len(network.first) - 1)
+    each = np.repeat(sent, np.diff(network.first)) * network.share
+    return float(
+        (np.bincount(network.link, each, len(network.capacity)) / network.capacity).max(initial=0)
+    )

@@ -105,5 +105,8 @@ void flow_model_link_bytes(const struct flow_model *model, double *bytes);
 void flow_model_ecmp(uint64_t seed, const uint16_t *sources, const uint16_t *destinations,
                      const uint16_t *udp_sources, const uint32_t *qpns, uint32_t count,
                      const uint16_t *ports, uint16_t port_count, uint16_t *chosen);
+/* The UDP source ports of `count` connections, from the numbers of their queue pairs. */
+void flow_model_source_ports(const uint32_t *qpns, const uint32_t *remote_qpns, uint32_t count,
+                             uint16_t *ports);
 
 #endif

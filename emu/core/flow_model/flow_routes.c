@@ -55,3 +55,10 @@ void flow_model_ecmp(uint64_t seed, const uint16_t *sources, const uint16_t *des
         chosen[i] = ecmp_choose(basis, ports, port_count);
     }
 }
+
+void flow_model_source_ports(const uint32_t *qpns, const uint32_t *remote_qpns, uint32_t count,
+                             uint16_t *ports)
+{
+    for (uint32_t i = 0; i < count; i++)
+        ports[i] = roce_source_port(qpns[i], remote_qpns[i]);
+}
