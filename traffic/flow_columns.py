@@ -33,14 +33,15 @@ class FlowColumns:
         self.hosts: tuple[str, ...] = tuple(number)
         self.src, self.dst = (_looked_up(number, column) for column in names)
         verbs = [flow.verb for flow in flows]
-        of_verb = _numbers(verbs)
-        self._verbs: tuple[Verb, ...] = tuple(of_verb)
-        self.verb = _looked_up(of_verb, verbs)
-        """A number for each flow's verb."""
+        which = list(map(id, verbs))  # an enum's hash is worked out in Python
+        self.verbs: tuple[Verb, ...] = tuple(dict(zip(which, verbs, strict=True)).values())
+        """Those that occur."""
+        self.verb = _looked_up(_numbers(which), which)
+        """Each flow's place in `verbs`."""
 
     def where(self, test: Callable[[Verb], bool]) -> NDArray[np.bool_]:
         """Whether a flow's verb passes a test."""
-        return np.array(list(map(test, self._verbs)), bool)[self.verb]
+        return np.array(list(map(test, self.verbs)), bool)[self.verb]
 
     def of_hosts(self, value: Callable[[str], Any], hosts: Column, dtype: Any) -> NDArray[Any]:
         """The values of hosts in a column."""

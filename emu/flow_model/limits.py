@@ -225,18 +225,21 @@ class _Crossings:
 
     def held_up_by(self, full: Column) -> Column:
         """The flows on cables that an oversubscribed link stops, which do not need the link."""
-        result: set[int] = set()
+        is_victim = np.zeros(len(self._network.route_of_flow), bool)
         for link in full[:_MOST_LINKS].tolist():
-            result.update(self._held_up_by(link).tolist())
-        return np.array(sorted(result), np.int64)
+            is_victim[self._held_up_by(link)] = True
+        return np.flatnonzero(is_victim)
 
     def _held_up_by(self, link: int) -> Column:
+        """With a row for each cable on which it is stopped."""
         crossing = self._rows_of_links(np.array([link]))
-        needing = np.unique(self._flow[crossing])
+        needing = self._flow[crossing]
         needs = np.zeros(len(self._network.route_of_flow), bool)
         needs[needing] = True
         start, end = self._start[crossing].min(), self._end[crossing].max()
-        own = np.unique(self._link[_ranges(self._row_of_flow, needing)])
+        is_used = np.zeros(len(self._network.capacity), bool)
+        is_used[self._link[_ranges(self._row_of_flow, needing)]] = True
+        own = np.flatnonzero(is_used)
         stopped, nodes = np.zeros(len(self._network.capacity), bool), self._network.near[[link]]
         while len(nodes):
             before = own[np.isin(self._network.far[own], nodes) & ~stopped[own]]
@@ -244,7 +247,7 @@ class _Crossings:
             nodes = self._network.near[before]
         rows = self._rows_of_links(np.flatnonzero(stopped))
         meets = ~needs[self._flow[rows]] & (self._start[rows] < end) & (self._end[rows] > start)
-        victims: Column = np.unique(self._flow[rows[meets]])
+        victims: Column = self._flow[rows[meets]]
         return victims
 
     def _rows_of_links(self, links: Column) -> Column:

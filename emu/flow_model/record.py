@@ -102,8 +102,10 @@ class _Outcome:
         self._planned_ns = graph.not_before_ns[starts]
 
     def flows(self) -> Iterable[FlowRecord]:
+        names = [verb.value for verb in self._graph.columns.verbs]
         columns = zip(
             self._graph.flows,
+            map(names.__getitem__, self._graph.columns.verb.tolist()),
             self._bytes.tolist(),
             self.started_ps.tolist(),
             self.ended_ps.tolist(),
@@ -112,7 +114,7 @@ class _Outcome:
             self._planned_ns.tolist(),
             strict=True,
         )
-        for flow, bytes_, started, ended, completed, transferred, planned_ns in columns:
+        for flow, verb, bytes_, started, ended, completed, transferred, planned_ns in columns:
             if flow.verb is Verb.COMPUTE:
                 continue
             yield FlowRecord(
@@ -120,7 +122,7 @@ class _Outcome:
                 traffic=flow.traffic,
                 src=flow.src,
                 dst=flow.dst,
-                op=flow.verb.value,
+                op=verb,
                 bytes=bytes_,
                 start_ns=planned_ns if started < 0 else started // 1000,
                 end_ns=None if ended < 0 else max(ended // 1000, planned_ns),
