@@ -32,7 +32,8 @@ NOT_KNOWN = (
     "A message that has to wait holds up no other: there is no head-of-line blocking, and "
     "congestion does not spread to flows that do not cross the full link.",
     "All messages count alike: priorities, service levels and their weights do not matter. "
-    "Acknowledgements take room on cables; CNPs take none.",
+    "Acknowledgements take room on cables, and so do flow-control packets on InfiniBand; CNPs "
+    "take none.",
 )
 """Sentences for every report of this model."""
 

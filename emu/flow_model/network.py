@@ -6,8 +6,8 @@ direction, which carry payload only.
 
 Links that every route uses in the same proportion are equal for this purpose: of the ports over
 which a switch spreads packets one by one, one stands for all. A route is stored once for all flows
-that take it. Its other half is the way of the acknowledgements: the links that they cross, and how
-many bytes of them for each byte of data (emu/flow_model/reverse.py).
+that take it. Its other half are the links that acknowledgements and flow-control packets cross, and
+how many bytes of them for each byte of data (emu/flow_model/reverse.py).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Network:
     share: Shares
     """Of the bytes of each stream."""
     reverse_first: Column
-    """The same of what it causes in the other direction: acknowledgements."""
+    """The same of what it causes in the other direction."""
     reverse_link: Column
     reverse_share: Shares
     """Bytes there for each byte of a stream."""
@@ -187,12 +187,20 @@ class _Builder:
         out, out_back = (columns.of_hosts(routes.out_of, own, np.int64) for own in (start, end))
         into, into_back = (columns.of_hosts(routes.into, own, np.int64) for own in (end, start))
         self._add_ways(routes, hops, numbers, out, into)
-        stands_for = _standing_for(hops, back, np.array(rates))
-        hops, back = _without(hops, stands_for), _without(back, stands_for)
+        number = {port: place for place, port in enumerate(routes.ports)}
+        peer = np.array([number[topology.peer[port]] for port in routes.ports], np.int64)
+        credits = replace(hops, port=peer[hops.port])
+        stands_for = _standing_for([hops, back, credits], np.array(rates))
+        hops, back, credits = (_without(own, stands_for) for own in (hops, back, credits))
         ones = np.ones(len(numbers))
         self._rows += [(numbers, out, ones), (numbers, into, ones), _spread_out(hops, numbers)]
-        ends = [(numbers, out_back, ones), (numbers, into_back, ones)]
-        self._add_reverse(numbers, [*ends, _spread_out(back, numbers)])
+        shares = reverse_shares(self._spec, topology, self._graph, numbers, inside=False)
+        for links in (out_back, into_back):
+            self._add_reverse(numbers, shares.answers, (numbers, links, ones))
+        self._add_reverse(numbers, shares.answers, _spread_out(back, numbers))
+        for links in (peer[out], peer[into]):
+            self._add_reverse(numbers, shares.credits, (numbers, links, ones))
+        self._add_reverse(numbers, shares.credits, _spread_out(credits, numbers))
         return [topology.port_name[port] for port in routes.ports], stands_for
 
     def _add_ways(
@@ -240,15 +248,13 @@ class _Builder:
             result.append(numbers.setdefault(key, len(numbers)))
         return np.array(result, np.int64)
 
-    def _add_reverse(self, numbers: Column, rows: list[_Rows], *, inside: bool = False) -> None:
-        """Adds rows of the ways back of flows, in the share of what they cause there."""
-        shares = np.zeros(len(self._graph.flows))
-        shares[numbers] = reverse_shares(
-            self._spec, self._topology, self._graph, numbers, inside=inside
-        )
-        for flow, link, share in rows:
-            caused = shares[flow] > 0
-            self._reverse.append((flow[caused], link[caused], (share * shares[flow])[caused]))
+    def _add_reverse(self, numbers: Column, shares: Shares, rows: _Rows) -> None:
+        """Adds rows of what flows cause in the other direction: these shares of their data."""
+        of_flow = np.zeros(len(self._graph.flows))
+        of_flow[numbers] = shares
+        flow, link, share = rows
+        caused = of_flow[flow] > 0
+        self._reverse.append((flow[caused], link[caused], (share * of_flow[flow])[caused]))
 
     # ---- the rest --------------------------------------------------------------------
 
@@ -270,11 +276,9 @@ class _Builder:
         if flows:
             out_back = [number[inside.ports[flow.bytes_to][0]] for flow in flows]
             into_back = [number[inside.peer[inside.ports[flow.bytes_from][0]]] for flow in flows]
-            self._add_reverse(
-                numbers,
-                [(numbers, np.array(links), ones) for links in (out_back, into_back)],
-                inside=True,
-            )
+            shares = reverse_shares(self._spec, self._topology, self._graph, numbers, inside=True)
+            for links in (out_back, into_back):
+                self._add_reverse(numbers, shares.answers, (numbers, np.array(links), ones))
             self._way_of_flow[numbers] = len(self._ways)
             there = (ports[int(out[0]) - start], ports[int(into[0]) - start])
             back = tuple(inside.peer[port] for port in reversed(there))
@@ -361,16 +365,17 @@ class _Sorted:
         return _Table(first, self._link[entries], self._share[entries])
 
 
-def _standing_for(hops: Hops, back: Hops, rates: Column) -> Column:
+def _standing_for(every: Sequence[Hops], rates: Column) -> Column:
     """The port that stands for each port; -1: nothing crosses it, or no packets are spread."""
     stands_for = np.full(len(rates), -1)
-    if (hops.share == 1).all() and (back.share == 1).all():
+    if all((hops.share == 1).all() for hops in every):
         return stands_for
     signature = np.zeros(len(rates), np.uint64)
-    random = _random(hops.count + back.count)
-    np.add.at(signature, hops.port, random[hops.of] * _fixed_point(hops.share))
-    np.add.at(signature, back.port, random[hops.count :][back.of] * _fixed_point(back.share))
-    used = np.unique(np.concatenate([hops.port, back.port]))
+    random = _random(sum(hops.count for hops in every))
+    for hops in every:
+        own, random = random[: hops.count], random[hops.count :]
+        np.add.at(signature, hops.port, own[hops.of] * _fixed_point(hops.share))
+    used = np.unique(np.concatenate([hops.port for hops in every]))
     keys = np.stack([signature[used], rates[used].astype(np.uint64)])
     _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
     stands_for[used] = used[first[group.reshape(-1)]]

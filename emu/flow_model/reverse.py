@@ -8,12 +8,18 @@ count with their headers:
     reverse share = ---------------------------------
                       bytes of data on the cable
 
-It is 0.1 % for long messages on Ethernet, 2 % where each packet is acknowledged, and more for short
-ones. The messages of a flow count together. CNPs are left out: they follow from marks, of which the
-model knows nothing.
+That is 0.1 % for long messages on Ethernet, 2 % where each packet is acknowledged, and more for short
+ones. The messages of a flow count together.
+
+On InfiniBand each packet that leaves a buffer is followed by a flow-control packet of 6 bytes to
+where it came from (emu/core/link/flow_control_credits.c): 0.15 % of the data, on the other
+direction of each cable of its path. CNPs are left out: they follow from marks, of which the model
+knows nothing.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,15 +32,26 @@ from topologies.graph import Topology
 from traffic.graph import OperationGraph, Verb
 
 _ATOMIC_BYTES = 8
+_FLOW_CONTROL_BYTES = 6
+"""Op, FCTBS, VL, FCCL and LPCRC (emu/core/link/credit.h)."""
+
+
+@dataclass(frozen=True)
+class ReverseShares:
+    """Of some flows: the bytes in the other direction, for each byte of data."""
+
+    answers: Shares
+    """Acknowledgements and requests, on the way from the receiver to the sender."""
+    credits: Shares
+    """Flow-control packets, on the other direction of each cable."""
 
 
 def reverse_shares(
     spec: Spec, topology: Topology, graph: OperationGraph, numbers: Column, *, inside: bool
-) -> Shares:
-    """For some flows of a workload: the bytes that cross cables in the other direction, for each
-    byte of their data. `inside`: their messages stay within servers."""
+) -> ReverseShares:
+    """`numbers`: of the flows. `inside`: their messages stay within servers."""
     if not len(numbers):
-        return np.zeros(0)
+        return ReverseShares(np.zeros(0), np.zeros(0))
     overhead = INFINIBAND if inside else overhead_of(spec, topology)
     columns = graph.columns
     fetches = columns.where(lambda verb: verb.fetches)[numbers]
@@ -55,7 +72,12 @@ def reverse_shares(
     acks = np.where(fetches[of], 1, -(-packets // ack_every[of]))
     wire = size + -size % 4 + packets * overhead.each + addressed[of] * overhead.reth
     each = np.where(fetches, overhead.request, np.where(reliable, overhead.ack, 0))
-    return each * np.add.reduceat(acks, starts) / np.add.reduceat(wire, starts)
+    data = np.add.reduceat(wire, starts)
+    has_credits = not inside and spec.fabric_kind.uses_credits
+    return ReverseShares(
+        answers=each * np.add.reduceat(acks, starts) / data,
+        credits=has_credits * _FLOW_CONTROL_BYTES * np.add.reduceat(packets, starts) / data,
+    )
 
 
 def _operations(graph: OperationGraph, numbers: Column) -> tuple[Column, Column, Column]:

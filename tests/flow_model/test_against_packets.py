@@ -78,16 +78,17 @@ def test_sprayed_packets(pattern: str) -> None:
     )
 
 
+@pytest.mark.parametrize("recovery", ["go-back-n", "selective-repeat"])
 @pytest.mark.parametrize("fabric", ["roce", "ib"])
-@pytest.mark.parametrize("pattern", ["ring", "alltoall", "permutation"])
-def test_every_packet_is_acknowledged(pattern: str, fabric: str) -> None:
-    """Acknowledgements take 2 % of the cables, on InfiniBand 1 %, and so does the model."""
+@pytest.mark.parametrize("pattern", ["ring", "alltoall"])
+def test_what_goes_back_takes_room(pattern: str, fabric: str, recovery: str) -> None:
+    """With selective-repeat, which acknowledges each packet, 2 % of the cables on Ethernet."""
     more = PFC if fabric == "roce" else ""
     agree(
         spec_text("star", pattern, more),
         f"fabric={fabric}",
-        "hosts.nic.recovery=selective-repeat",
-        within=0.004,
+        f"hosts.nic.recovery={recovery}",
+        within=0.001,
     )
 
 

@@ -17,11 +17,10 @@ def flows(draw: st.DrawFn) -> tuple[Flow, ...]:
     made: list[Flow] = []
     for number in range(draw(st.integers(1, 12))):
         shared = draw(st.sampled_from([None, *made]))
-        ends = draw(st.permutations(["h1", "h2", "h3", "h4"]))[:2]
-        if shared:
-            ends = draw(st.permutations([shared.src, shared.dst]))
+        hosts = [shared.src, shared.dst] if shared else ["h1", "h2", "h3", "h4"]
+        src, dst, *_ = draw(st.permutations(hosts))
         name = shared.connection if shared else None
-        made.append(Flow(f"f{number}", "t", *ends, Verb.WRITE, range(0), shares=name))
+        made.append(Flow(f"f{number}", "t", src, dst, Verb.WRITE, range(0), shares=name))
     return tuple(made)
 
 

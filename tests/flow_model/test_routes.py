@@ -57,11 +57,12 @@ def test_requests_of_reads_travel_back() -> None:
 
 @pytest.mark.parametrize("topology", [LEAF_SPINE, FAT_TREE])
 def test_tables_of_the_subnet_manager_are_followed(topology: str) -> None:
-    """On InfiniBand, where cables also carry flow-control packets."""
+    """On InfiniBand, where cables also carry a flow-control packet for each packet that leaves a
+    buffer. Few of them serve two packets, and there are some before the first."""
     text = topology + "payload: elided\n" + PERMUTATION
     packets = carried(with_packets(text, "fabric=ib"), more_than=50_000)
     flow = carried(by_flows(text, "fabric=ib"), more_than=50_000)
-    assert flow == pytest.approx(packets, rel=0.002)
+    assert flow == pytest.approx(packets, rel=0.0005)
 
 
 def test_pinned_flows_take_their_paths() -> None:
