@@ -8,8 +8,8 @@ count with their headers:
     reverse share = ---------------------------------
                       bytes of data on the cable
 
-That is 0.1 % for long messages on Ethernet, 2 % where each packet is acknowledged, and more for short
-ones. The messages of a flow count together.
+That is 0.1 % for long messages on Ethernet, 2 % where each packet is acknowledged, and more for
+short ones. The messages of a flow count together.
 
 On InfiniBand each packet that leaves a buffer is followed by a flow-control packet of 6 bytes to
 where it came from (emu/core/link/flow_control_credits.c): 0.15 % of the data, on the other
