@@ -16,6 +16,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from math import ceil, isinf
 from typing import TypeVar
 
 from emu._core import ffi, lib
@@ -55,7 +56,8 @@ class Clock(ABC):
 
     async def until(self, poll: Callable[[], T | None], deadline_ns: float) -> T | None:
         """The result of `poll`, which is called again after every completion; None after the
-        deadline."""
+        deadline, which is rounded up to whole nanoseconds."""
+        deadline_ns = deadline_ns if isinf(deadline_ns) else ceil(deadline_ns)
         while True:
             with self.frozen():
                 found, now_ns = poll(), self.now_ns

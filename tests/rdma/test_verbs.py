@@ -333,6 +333,14 @@ def test_regions_can_be_registered_any_number_of_times(lab: Lab) -> None:
     assert lab.run(program()) is WCStatus.REM_ACCESS_ERR
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(("asked_ns", "passed_ns"), [(0.4, 1), (1.5, 2), (3, 3), (0, 0), (-1, 0)])
+def test_sleep_ends_after_whole_nanoseconds(lab: Lab, asked_ns: float, passed_ns: int) -> None:
+    before = lab.now_ns
+    lab.run(lab.sleep(asked_ns))
+    assert lab.now_ns - before == passed_ns
+
+
 def test_region_invalidated_by_a_send_deregisters_once(lab: Lab) -> None:
     """And no other region that took its slot meanwhile."""
     client, server = players(lab)
