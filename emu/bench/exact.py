@@ -7,8 +7,8 @@ the lab. Baseline: Open vSwitch alone (hop.py), with frames of the same size. To
 speed, though packets cross a veth from and to a NIC as well, and both processes agree on every
 window of emulated time.
 
-Open vSwitch takes most of the time. It is woken once a window, for two or three packets of this
-run, and then polls all ports of all switches, with memory for 32 packets at each.
+Open vSwitch takes most of the time. It is woken about once a window, for four or five packets of
+this run, and then visits all ports of all switches, with memory for 32 packets at each.
 """
 
 from __future__ import annotations
