@@ -1,4 +1,5 @@
-"""The fields of summary.json, from the types that describe them (`emu.report.summary`).
+"""The fields of summary.json and the arrays of series.npz, from the types that describe them
+(`emu.report.summary`, `emu.measure.recording`, `emu.measure.requests`).
 
 The text below a field explains it, as everywhere in this project. Python does not keep such texts
 at run time, so they are read from the source.
@@ -11,7 +12,9 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from types import ModuleType
 
+from emu.measure import recording, requests
 from emu.report import summary
 
 
@@ -31,12 +34,14 @@ class Field:
 
 _UNITS = {
     "_wall_ns": "ns on the wall clock",
+    "cpu_ns": "ns on the wall clock",
     "_ns": "ns of emulated time",
     "_bps": "bit/s of emulated time",
     "bytes": "bytes",
     "bytes_for": "bytes",
     "_seconds": "s",
     "_packets": "packets",
+    "carries": "bytes",
     "iops": "1/s of emulated time",
 }
 
@@ -47,10 +52,22 @@ def fields() -> tuple[Field, ...]:
     return tuple(_of("Summary", ""))
 
 
+@cache
+def arrays() -> tuple[Field, ...]:
+    """All arrays of series.npz. The meaning begins with the shape."""
+    kinds = ((recording, "Series"), (requests, "Requests"), (recording, "MachineSeries"))
+    return tuple(
+        Field(name, kind, meaning)
+        for module, owner in kinds
+        for (name, kind), meaning in described(module)[owner]
+    )
+
+
 def _of(name: str, prefix: str) -> Iterator[Field]:
-    for annotation, meaning in _described()[name]:
+    classes = described(summary)
+    for annotation, meaning in classes[name]:
         target, kind = annotation
-        inner = next((known for known in _described() if known in kind), None)
+        inner = next((known for known in classes if known in kind), None)
         path = f"{prefix}{target}" + ("[]" if kind.startswith("list[") else "")
         yield Field(path, kind, meaning)
         if inner:
@@ -58,10 +75,10 @@ def _of(name: str, prefix: str) -> Iterator[Field]:
 
 
 @cache
-def _described() -> dict[str, list[tuple[tuple[str, str], str]]]:
-    """Class -> the names and types of its fields, with the text below each."""
+def described(module: ModuleType) -> dict[str, list[tuple[tuple[str, str], str]]]:
+    """Class of a module -> the names and types of its fields, with the text below each."""
     classes: dict[str, list[tuple[tuple[str, str], str]]] = {}
-    for node in ast.parse(inspect.getsource(summary)).body:
+    for node in ast.parse(inspect.getsource(module)).body:
         if isinstance(node, ast.ClassDef):
             inherited = [
                 field for base in node.bases for field in classes.get(ast.unparse(base), ())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from emu.explain import keys
-from emu.explain.fields import fields
+from emu.explain.fields import arrays, fields
 from emu.explain.keys import Key
 from emu.explain.topics import settings_of
 from emu.measure.counter_notes import NOTES, PLACES
@@ -122,15 +122,28 @@ def _presets() -> Iterator[str]:
         yield from table(("key", "value"), rows)
 
 
+_ARRAYS = (
+    "Samples over time and requests: NumPy's format of several arrays, for `numpy.load`. Names are "
+    "strings, all else integers of 64 bits. There are n samples of p ports and f flows; requests "
+    "have n rows of their own. The flow model has no arrays of queues, buffers, pauses and "
+    "credits; only the real clock has those from `ledger_time_ns` on. `emu.load` reads them as "
+    "frames."
+)
+
+
 def _results() -> Iterator[str]:
     yield from head(
-        "Results: summary.json and diagnoses",
-        "The fields of `summary.json`, as `emu explain field NAME` prints them, and what a report "
-        "may find wrong with a run (`emu explain diagnosis NAME`).",
+        "Results: summary.json, series.npz and diagnoses",
+        "The fields of `summary.json`, as `emu explain field NAME` prints them, the arrays of "
+        "`series.npz`, and what a report may find wrong with a run (`emu explain diagnosis NAME`).",
     )
     yield from ("", "## summary.json")
     rows = [(f"`{field.name}`", field.meaning, f"`{field.type}`", field.unit) for field in fields()]
     yield from table(("field", "meaning", "type", "unit"), rows)
+    yield from ("", "`emu schema summary` prints the JSON schema of this document.")
+    yield from ("", "## series.npz", "", _ARRAYS)
+    columns = [(f"`{array.name}`", array.meaning, array.unit) for array in arrays()]
+    yield from table(("array", "shape and meaning", "unit"), columns)
     yield from ("", "## Diagnoses")
     found = [(one.name, one.looks, one.cure) for one in PATHOLOGIES]
     yield from table(("name", "how it looks", "cure"), found)

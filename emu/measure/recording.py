@@ -221,8 +221,9 @@ class Series:
     """Samples over time. n samples, p ports (as in `ports`), f flows (as in `flows`)."""
 
     time_ns: NDArray[np.int64]
-    """(n,)"""
+    """(n,): when each sample was taken."""
     ports: tuple[str, ...]
+    """(p,): names of the ports, `leaf1:h1`."""
     queue_bytes: NDArray[np.int64]
     """(n, p): egress queue, all classes together."""
     buffer_bytes: NDArray[np.int64]
@@ -235,6 +236,7 @@ class Series:
     credit_wait_ns: NDArray[np.int64]
     """(n, p): time so far that data waited for credit (summed over VLs)."""
     flows: tuple[str, ...]
+    """(f,): names of the flows."""
     flow_bytes: NDArray[np.int64]
     """(n, f): message bytes delivered so far."""
     late_time_ns: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -260,14 +262,15 @@ class MachineSeries:
     kept_ns: NDArray[np.int64]
     """(m,): the longest that Open vSwitch had a frame, of those that came back in each."""
     losses: tuple[str, ...]
-    """Frames are lost to `ovs`, `arriving` at a full buffer or ring, `leaving` where the kernel
-    refused them; and their `place` is lost to later frames of the same sender."""
+    """(k,): ways to lose a frame. Frames are lost to `ovs`, `arriving` at a full buffer or ring,
+    `leaving` where the kernel refused them; and their `place` is lost to later frames of the same
+    sender."""
     lost_frames: NDArray[np.int64]
     """(m, k): in each interval. Those to `ovs` where it got them, others where it was noticed."""
     cpu_time_ns: NDArray[np.int64]
     """(s,): the first is before the run begins."""
     cpu_users: tuple[str, ...]
-    """As in `Recording.cpu_seconds`."""
+    """(w,): users of the processors, as in `Recording.cpu_seconds`."""
     cpu_ns: NDArray[np.int64]
     """(s, w): processor time that each has used so far, by the clock on the wall."""
 

@@ -32,19 +32,19 @@ class Requests:
     """Columns of n rows, in emulated nanoseconds."""
 
     traffic: tuple[str, ...] = ()
-    """Names of the entries of the spec's `traffic:` they belong to."""
+    """(t,): names of the entries of the spec's `traffic:` that requests belong to."""
     of: Column = field(default_factory=_no_rows)
     """(n,): place of a request's entry in `traffic`."""
     start_ns: Column = field(default_factory=_no_rows)
-    """(n,): when it was posted; UNFINISHED: it was not."""
+    """(n,): when it was posted; -1 (UNFINISHED): it was not."""
     end_ns: Column = field(default_factory=_no_rows)
-    """(n,): when the last of its bytes was in memory; UNFINISHED: never."""
+    """(n,): when the last of its bytes was in memory; -1 (UNFINISHED): never."""
     asks: Column = field(default_factory=_no_rows)
     """(n,): its kind, as in `traffic.graph.Asks`; default: messages."""
     carries: Column = field(default_factory=_no_rows)
     """(n,): its payload in bytes; default: 0."""
     alone_ns: Column = field(default_factory=_no_rows)
-    """(n,): its duration on an idle path; default: UNKNOWN."""
+    """(n,): its duration on an idle path; -1 (UNKNOWN, the default): not computed."""
 
     def __post_init__(self) -> None:
         for name, value in (("asks", 0), ("carries", 0), ("alone_ns", UNKNOWN)):
