@@ -79,9 +79,9 @@ def run(text: str, folder: Path, *, hash_seed: int, out: str) -> dict[str, str]:
 
 
 def _is_same(file: Path) -> bool:
-    """Whether two runs should write the same file: the report names the folder of its captures, and
-    archives have dates."""
-    return file.suffix in (".json", ".pcapng", ".erf")
+    """Whether two runs should write the same file: the report names the folder of its captures,
+    archives have dates, and the spec is written as it was given."""
+    return file.suffix in (".json", ".pcapng", ".erf") and file.name != "spec.json"
 
 
 def _digest(file: Path) -> str:
