@@ -5,3 +5,6 @@ MAX_HOSTS = 32_768
 LID, of which switches need some of the 49,151. Memory often ends before."""
 MAX_SWITCH_PORTS = 512
 """The most ports of a switch."""
+
+MOST_THREADS = 256
+"""Threads of the virtual clock."""

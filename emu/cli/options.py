@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from emu.clocks import AUTO, CLOCKS, VIRTUAL
+from emu.limits import MOST_THREADS
 from emu.models import MODELS, PACKETS
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -75,7 +76,7 @@ def is_given(option: str) -> bool:
 
 threads_option = click.option(
     "--threads",
-    type=click.IntRange(1, 256),
+    type=click.IntRange(1, MOST_THREADS),
     help="Threads that run the virtual clock; the results are the same with any number.  "
     "[default: as many as pay for themselves]",
 )

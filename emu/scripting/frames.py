@@ -33,9 +33,16 @@ def flows(recording: Recording) -> pd.DataFrame:
     `took_ns` is from the start to the end; `goodput_bps` of an unfinished flow is of the time in
     which it was observed.
     """
-    frame = pd.DataFrame([_flow(flow) for flow in recording.flows]).set_index("name")
+    rows = [_flow(flow) for flow in recording.flows]
+    frame = pd.DataFrame(rows, columns=_COLUMNS).set_index("name")
     counts = ("end_ns", "took_ns", "retransmitted_packets", "delivered_bytes", "observed_until_ns")
     return frame.astype(dict.fromkeys(counts, _NULLABLE))
+
+
+_COLUMNS = (
+    *("name", "traffic", "src", "dst", "op", "bytes", "start_ns", "end_ns", "took_ns"),
+    *("goodput_bps", "retransmitted_packets", "completed", "delivered_bytes", "observed_until_ns"),
+)
 
 
 def _flow(flow: FlowRecord) -> dict[str, object]:
@@ -118,6 +125,8 @@ class _Sampled:
     names: Callable[[Series], Sequence[str]]
     unit: str
     rows: Callable[[Series], NDArray[np.int64]]
+    of_packets: bool = False
+    """A model without packets does not know it."""
 
 
 def _ports(series: Series) -> Sequence[str]:
@@ -129,16 +138,16 @@ def _flows(series: Series) -> Sequence[str]:
 
 
 _SAMPLED = {
-    "queue": _Sampled(_ports, "queue_bytes", lambda series: series.queue_bytes),
-    "buffer": _Sampled(_ports, "buffer_bytes", lambda series: series.buffer_bytes),
+    "queue": _Sampled(_ports, "queue_bytes", lambda series: series.queue_bytes, True),
+    "buffer": _Sampled(_ports, "buffer_bytes", lambda series: series.buffer_bytes, True),
     "sent": _Sampled(_ports, "tx_bytes", lambda series: series.tx_bytes),
-    "paused": _Sampled(_ports, "paused_ns", lambda series: series.paused_ns),
-    "credit_wait": _Sampled(_ports, "credit_wait_ns", lambda series: series.credit_wait_ns),
+    "paused": _Sampled(_ports, "paused_ns", lambda series: series.paused_ns, True),
+    "credit_wait": _Sampled(_ports, "credit_wait_ns", lambda series: series.credit_wait_ns, True),
     "delivered": _Sampled(_flows, "flow_bytes", lambda series: series.flow_bytes),
 }
 
 
-def series(sampled: Series, kind: str) -> pd.DataFrame:
+def series(recording: Recording, kind: str) -> pd.DataFrame:
     """Samples of one kind: the index is `time_ns`, the columns are ports or flows, and
     `columns.name` has the unit.
 
@@ -147,13 +156,16 @@ def series(sampled: Series, kind: str) -> pd.DataFrame:
         paused              ns so far that the far end kept priorities paused
         credit_wait         ns so far that data waited for credit
 
-    Raises UsageError for another kind.
+    Raises UsageError for another kind, and for one that the run's model does not know.
     """
     if kind not in _SAMPLED:
-        raise UsageError(unknown_name("kind of series", kind, list(_SAMPLED)))
-    what = _SAMPLED[kind]
+        raise UsageError(unknown_name("kind of series", str(kind), list(_SAMPLED)))
+    what, sampled = _SAMPLED[kind], recording.series
+    rows = what.rows(sampled)
+    if what.of_packets and not recording.has_packets:
+        raise UsageError(f"series {kind!r}: the {recording.model} model does not know it")
     return pd.DataFrame(
-        what.rows(sampled),
+        rows,
         index=pd.Index(sampled.time_ns, name="time_ns"),
         columns=pd.Index(what.names(sampled), name=what.unit),
     )

@@ -9,17 +9,17 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from emu.cli.record import record
-from emu.clocks import AUTO
+from emu.clocks import AUTO, CLOCKS, VIRTUAL
 from emu.errors import UsageError
-from emu.models import PACKETS
-from emu.output_dir import make_folder
+from emu.limits import MOST_THREADS
+from emu.models import MODELS, PACKETS
 from emu.report.diagnosis import Diagnosis, diagnoses
 from emu.report.html import run_page
 from emu.report.run_view import RunFacts
 from emu.report.store import load_run
 from emu.report.text import print_run
 from emu.report.write import PAGE_FILE, write_run
-from emu.runtime import runner_of
+from emu.runtime import Runner, runner_of
 from emu.runtime.auto_clock import auto_clock
 from emu.scripting import frames
 from emu.scripting.spec import Settings, given
@@ -52,7 +52,7 @@ class Run:
 
     @property
     def clock(self) -> str:
-        """`exact`, `virtual` or `real`."""
+        """`exact`, `virtual` or `real`; `virtual` of the flow model, which computes its times."""
         return self._facts.recording.clock
 
     @property
@@ -98,8 +98,9 @@ class Run:
 
     def series(self, kind: str) -> pd.DataFrame:
         """Samples over time: `queue`, `buffer`, `sent`, `paused`, `credit_wait` or `delivered`
-        (`frames.series`). Raises UsageError for another kind."""
-        return frames.series(self._facts.recording.series, kind)
+        (`frames.series`). Raises UsageError for another kind, and for one that the flow model
+        does not know."""
+        return frames.series(self._facts.recording, kind)
 
     def capture(self, port: str) -> list[Packet]:
         """The packets that the spec's `capture:` caught at a port, as scapy layers, in order.
@@ -111,7 +112,7 @@ class Run:
 
         captures = self._facts.recording.captures
         if port not in captures:
-            raise UsageError(unknown_name("capture of port", port, list(captures)))
+            raise UsageError(unknown_name("capture of port", str(port), list(captures)))
         return packets(captures[port])
 
     def page(self) -> Path:
@@ -160,17 +161,32 @@ def run(
     run` prints them.
     """
     wanted = given(spec, set)
-    if model == PACKETS.name and clock == AUTO:
-        clock = "virtual" if threads else auto_clock([wanted]).clock.name
-    runner = runner_of(model, clock)
-    if threads is not None:
-        runner = runner.with_threads(threads)
-    kept = None if out else TemporaryDirectory(prefix="emu-run-")
+    runner = _runner(wanted, model, clock, threads)
+    if out == "":
+        raise UsageError("out: is empty; name a folder, or leave it out")
+    kept = TemporaryDirectory(prefix="emu-run-") if out is None else None
     folder = Path(kept.name if kept else out or "")
-    make_folder(folder)
     facts = RunFacts(wanted.name, *record(wanted.name, wanted, runner, folder, quiet=quiet))
     write_run(facts, folder)
     return Run(facts, folder, kept)
+
+
+def _runner(spec: Spec, model: str, clock: str, threads: int | None) -> Runner:
+    """Raises UsageError for parameters that do not exist, or that exclude each other."""
+    for parameter, value, known in (("model", model, MODELS), ("clock", clock, (AUTO, *CLOCKS))):
+        if not isinstance(value, str) or value not in known:
+            raise UsageError(f"{parameter}: {unknown_name(parameter, str(value), list(known))}")
+    if model != PACKETS.name:
+        if clock != AUTO:
+            raise UsageError(f"clock: the {model} model has no clock; leave one of the two out")
+    elif clock == AUTO:
+        clock = VIRTUAL.name if threads else auto_clock([spec]).clock.name
+    runner = runner_of(model, clock)
+    if threads is None:
+        return runner
+    if type(threads) is not int or not 1 <= threads <= MOST_THREADS:
+        raise UsageError(f"threads: {threads!r} is not a whole number from 1 to {MOST_THREADS}")
+    return runner.with_threads(threads)
 
 
 def load(folder: str | Path) -> Run:

@@ -6,7 +6,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -179,6 +181,51 @@ def test_unknown_series_captures_and_clocks_are_refused(run: emu.Run) -> None:
         run.capture("leaf1:h9")
     with pytest.raises(UsageError, match="no clock 'simulated'"):
         emu.run(INCAST, clock="simulated")
+
+
+def test_a_spec_without_traffic_has_no_flows() -> None:
+    run = emu.run(emu.Spec(topology=KEYS["topology"]), clock="virtual")
+    assert run.flows.empty
+    assert "goodput_bps" in run.flows.columns
+
+
+def test_the_flow_model_knows_no_queues_and_no_clock() -> None:
+    run = emu.run(emu.Spec(**KEYS), model="flow")
+    assert len(run.series("delivered"))
+    with pytest.raises(UsageError, match="the flow model does not know it"):
+        run.series("queue")
+    with pytest.raises(UsageError, match="the flow model has no clock"):
+        emu.run(emu.Spec(**KEYS), model="flow", clock="virtual")
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    run = emu.run(emu.Spec(**KEYS), set={"seed": np.int64(3)}, clock="virtual")
+    assert run.spec.seed == 3
+    assert emu.Spec(**{**KEYS, "seed": np.int64(3)}) == run.spec
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"clock": None}, "clock: there is no clock 'None'"),
+        ({"model": "flows"}, "model: there is no model 'flows' \\(did you mean 'flow'"),
+        ({"set": ["seed=3"]}, "set: is no mapping"),
+        ({"threads": 0}, "threads: 0 is not a whole number from 1 to 256"),
+        ({"threads": "2"}, "threads: '2' is not a whole number"),
+        ({"out": ""}, "out: is empty"),
+        ({"out": "/proc/none"}, "nothing can be written there"),
+        ({"out": __file__}, "nothing can be written there"),
+    ],
+)
+def test_wrong_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        emu.run(emu.Spec(**KEYS), **{"clock": "virtual", **parameters})
+
+
+@pytest.mark.parametrize("spec", [KEYS, 5, None])
+def test_what_is_no_spec_is_refused(spec: Any) -> None:
+    with pytest.raises(UsageError, match=r"emu\.Spec"):
+        emu.run(spec)
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:

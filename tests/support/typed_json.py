@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from types import NoneType, UnionType
-from typing import Any, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, NotRequired, get_args, get_origin, get_type_hints
+
+from typing_extensions import is_typeddict
 
 
 def misfits(value: Any, kind: Any, at: str = "document") -> list[str]:
