@@ -219,7 +219,12 @@ def _open_folder(path: Path, parent: int, *, make: bool) -> int | None:
                 os.mkdir(path.name, _FOLDER_MODE, dir_fd=parent)
         descriptor = os.open(path.name, flags, dir_fd=parent)
     except FileNotFoundError:
-        return None
+        if not make:
+            return None
+        raise UsageError(
+            f"{path}: this folder cannot be made, so the names of labs cannot be stored there; "
+            f"{ELSEWHERE}"
+        ) from None
     except OSError as error:
         raise UsageError(f"{path}: {_what_is_there(path.name, parent, error)}; {_MOVE}") from None
     try:

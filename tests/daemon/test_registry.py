@@ -265,6 +265,18 @@ def test_a_folder_that_takes_no_socket_is_an_error(
     assert (registry.names(), registry.ended()) == ([], [])
 
 
+def test_a_runtime_folder_in_which_nothing_can_be_made_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """/proc is writable for root, and takes no folder."""
+    if os.geteuid() != 0:
+        monkeypatch.setattr("emu.daemon.folder._is_writable", lambda runtime: True)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/proc")
+    with pytest.raises(UsageError, match=r"set XDG_RUNTIME_DIR to a folder of your own"):
+        registry.claim("pair")
+    assert registry.names() == []
+
+
 @pytest.mark.parametrize("exists", [False, True])
 def test_up_reports_an_unwritable_runtime_folder(
     exists: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
