@@ -265,7 +265,7 @@ class Diagnosis:
 
     def _to_set(self, before: str = "") -> str:
         if not self.settings:
-            return ". No setting of this spec is known to help"
+            return ". No settings are proposed for this spec"
         return (
             before + ": " + " ".join(f"--set {shlex.quote(setting)}" for setting in self.settings)
         )
