@@ -252,6 +252,9 @@ class Diagnosis:
         """Settings that cure it, as `--set` takes them; empty when none is known."""
         return self.found.settings
 
+    def __str__(self) -> str:
+        return self.in_words()
+
     def in_words(self) -> str:
         """The diagnosis as a paragraph: evidence, signs and cure."""
         what = self.pathology

@@ -5,7 +5,8 @@
     counters   a row for each port or host, a column for each counter
     series     a row for each sample, a column for each port or flow
 
-A number that does not exist is pandas' NA: the end of a flow that did not finish.
+A number that does not exist is pandas' NA, as the end of a flow that did not finish; where numbers
+have fractions (`fct_slowdown`), it is NaN.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def requests(recorded: Requests) -> pd.DataFrame:
     """A row for each message of a flow, or for each I/O of storage.
 
     `alone_ns` is how long it takes on an idle path, and `fct_slowdown` is `took_ns` over that;
-    both are NA but for background load.
+    only background load has both.
     """
     finished = recorded.end_ns != UNFINISHED
     known = finished & (recorded.alone_ns != UNKNOWN)
