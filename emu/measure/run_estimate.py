@@ -44,7 +44,7 @@ _COPIES_OF_SAMPLES = 3
 _PROCESS_SECONDS = 0.8
 _PORT_SECONDS = 180e-6
 """Read, built and reported."""
-_FLOW_SECONDS = 300e-6
+_FLOW_SECONDS = 100e-6
 _MESSAGE_SECONDS = 2e-6
 _HOP_SECONDS = 0.2e-6
 """Of a packet on a link, while what it touches fits into the processor's caches."""
