@@ -1,4 +1,4 @@
-"""`emu.run`, `emu.load` and `emu.Spec`: what a script gets, and what it is told of its mistakes."""
+"""`emu.run`, `emu.load` and `emu.Spec`: what a script gets, and the errors for its mistakes."""
 
 from __future__ import annotations
 
