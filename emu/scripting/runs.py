@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from emu.cli.record import record
-from emu.clocks import AUTO, CLOCKS, VIRTUAL
+from emu.cli.record import choose_clock, on_threads, record
+from emu.clocks import AUTO, CLOCKS
 from emu.errors import UsageError
 from emu.limits import MOST_THREADS
 from emu.models import MODELS, PACKETS
@@ -20,7 +20,6 @@ from emu.report.store import load_run
 from emu.report.text import print_run
 from emu.report.write import PAGE_FILE, write_run
 from emu.runtime import Runner, runner_of
-from emu.runtime.auto_clock import auto_clock
 from emu.scripting import frames
 from emu.scripting.spec import Settings, given
 from emu.spec.diagnostic import unknown_name
@@ -180,13 +179,10 @@ def _runner(spec: Spec, model: str, clock: str, threads: int | None) -> Runner:
         if clock != AUTO:
             raise UsageError(f"clock: the {model} model has no clock; leave one of the two out")
     elif clock == AUTO:
-        clock = VIRTUAL.name if threads else auto_clock([spec]).clock.name
-    runner = runner_of(model, clock)
-    if threads is None:
-        return runner
-    if type(threads) is not int or not 1 <= threads <= MOST_THREADS:
+        clock = choose_clock(threads, [spec]).clock.name
+    if threads is not None and not (type(threads) is int and 1 <= threads <= MOST_THREADS):
         raise UsageError(f"threads: {threads!r} is not a whole number from 1 to {MOST_THREADS}")
-    return runner.with_threads(threads)
+    return on_threads(runner_of(model, clock), threads)
 
 
 def load(folder: str | Path) -> Run:
