@@ -37,6 +37,7 @@ class Outcome(IntEnum):
     STANDS = lib.EXACT_STANDS
     LINKS_CHANGED = lib.EXACT_LINKS_CHANGED
     EVENT = lib.EXACT_EVENT
+    IDLE = lib.EXACT_IDLE
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,31 @@ def shared_memory(cables: int) -> int:
     return memory
 
 
+@dataclass(frozen=True)
+class Wakes:
+    """Descriptors of the eventfds that wake the two processes while a program decides what the NICs
+    do next."""
+
+    nudge: int
+    """Readable: frames of programs wait in the switches, so the NICs should call `run`, which reads
+    it."""
+    resume: int
+    """Readable: the NICs have gone on, so the switches should call `run`."""
+
+    @staticmethod
+    def new() -> Wakes:
+        """New ones, for both processes. The caller closes them."""
+        nudge, resume = (os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) for _ in range(2))
+        return Wakes(nudge, resume)
+
+    def copy(self) -> Wakes:
+        return Wakes(os.dup(self.nudge), os.dup(self.resume))
+
+    def close(self) -> None:
+        os.close(self.nudge)
+        os.close(self.resume)
+
+
 class ExactDriver:
     """A part of a fabric on the exact clock. Use as a context manager."""
 
@@ -90,6 +116,7 @@ class ExactDriver:
         self._patience = patience
         self._sockets: list[socket.socket] = []
         self._marker: MarkerMaps | None = None
+        self._wakes: Wakes | None = None
         is_nics = fabric.members is NodeSubset.HOSTS
         side = lib.EXACT_NICS if is_nics else lib.EXACT_SWITCHES
         self._cable = {host: number for number, host in enumerate(fabric.topology.host)}
@@ -108,6 +135,7 @@ class ExactDriver:
         trace: TracebackType | None,
     ) -> None:
         lib.exact_free(self._core)
+        self._close_wakes()
         for opened in self._sockets:
             opened.close()
 
@@ -149,17 +177,40 @@ class ExactDriver:
         """The run ends with this workload (a `struct workload *`)."""
         lib.exact_set_workload(self._core, workload)
 
-    def join(self, memory: int, *, endless: bool = False) -> None:
+    def join(self, memory: int, wakes: Wakes | None = None, *, endless: bool = False) -> None:
         """Joins the other process for one run. `memory`: a descriptor from `shared_memory`. All
         cables must be attached. The switches must join first: their present time is the NICs'
-        time 0. `endless`: the spec's time limit does not end the run; for both."""
+        time 0. `wakes`: without them, frames of programs wait up to 50 ms while a program decides
+        what the NICs do. `endless`: the spec's time limit does not end the run; for both.
+
+        The driver has copies of the descriptors."""
         limit_ps = -(-self._fabric.spec.time_limit_ps // 1000) * 1000
         end_ps = _NEVER if endless else self._fabric.now_ps + limit_ps
-        _check(lib.exact_join(self._core, memory, end_ps))
+        self._wakes = wakes.copy() if wakes else None
+        in_core = {"nudge_fd": self.nudge, "resume_fd": self.resume}
+        _check(lib.exact_join(self._core, memory, in_core, end_ps))
 
     def leave(self) -> None:
         """Leaves the other process: the switches run on alone, and can be joined by other NICs."""
         lib.exact_leave(self._core)
+        self._close_wakes()
+
+    def _close_wakes(self) -> None:
+        if self._wakes:
+            self._wakes.close()
+        self._wakes = None
+
+    @property
+    def nudge(self) -> int:
+        """A descriptor that is readable when the NICs should call `run` again after `Outcome.IDLE`,
+        because frames of programs wait; -1: there is none."""
+        return self._wakes.nudge if self._wakes else -1
+
+    @property
+    def resume(self) -> int:
+        """A descriptor that is readable when the switches should call `run` again after
+        `Outcome.STANDS`, because the NICs go on; -1: there is none."""
+        return self._wakes.resume if self._wakes else -1
 
     def hold(self, at_ps: int | None) -> None:
         """Lets emulated time stand at `at_ps`, or as soon as possible if that is past; None: lets
@@ -170,10 +221,11 @@ class ExactDriver:
         """From now on `run` returns at the instant of each link change. For the switches."""
         lib.exact_stop_at_link_changes(self._core)
 
-    def stop_at_event(self, event: Any, until_ps: int) -> None:
+    def stop_at_event(self, event: Any, until_ps: int | None) -> None:
         """From now on `run` returns at `until_ps`, or at the instant at which `event` (a `bool *`)
-        becomes true, so that a program can post work. For the NICs."""
-        lib.exact_stop_at_event(self._core, event, until_ps)
+        becomes true, so that a program can post work. None: at `event` alone, or as soon as nothing
+        is left to happen in the lab (`Outcome.IDLE`). For the NICs."""
+        lib.exact_stop_at_event(self._core, event, _NEVER if until_ps is None else until_ps)
 
     def run_on(self, until_ps: int) -> None:
         """Without NICs, emulated time runs on up to `until_ps` also when no frame is on the way."""

@@ -8,7 +8,8 @@
      stands
 
 Time runs while NICs have joined for a workload, frames of programs are on the way, or switches are
-about to change their routes. Then the shim stops after some milliseconds, copies its counters to
+about to change their routes. If a program posts the NICs' work, time stands while the program
+decides what comes next. Then the shim stops after some milliseconds, copies its counters to
 shared memory, and answers queries. So each answer belongs to one instant; while time stands, it is
 the same one in all processes.
 
@@ -18,11 +19,12 @@ switches use `convergence` after the change (emu.lab.routing_link).
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 
 from emu.bindings.capture import captured_ports
-from emu.bindings.exact_driver import ExactDriver, Outcome
+from emu.bindings.exact_driver import ExactDriver, Outcome, Wakes
 from emu.bindings.fabric import Fabric
 from emu.daemon.taps import Taps
 from emu.errors import FabricError
@@ -77,7 +79,7 @@ def serve_exact_shim(
         elif not shim.time.can_run:
             awaited = [channel.fileno(), routing.fileno()]
             if not shim.time.runs:
-                awaited.append(wire.fileno())
+                awaited += [wire.fileno(), *shim.time.resumes]
             seconds = _SECONDS_BETWEEN_PUSHES if shim.taps.has_viewers else None
             readable, _, _ = select.select(awaited, [], [], seconds)
             if wire.fileno() in readable:
@@ -115,6 +117,11 @@ class EmulatedTime:
     def can_run(self) -> bool:
         """Whether time runs, and does not wait for new routes."""
         return self.runs and not self._routing.awaits_answer
+
+    @property
+    def resumes(self) -> list[int]:
+        """Descriptors that are readable when the NICs of a program go on."""
+        return [self._driver.resume] if self._driver.resume >= 0 else []
 
     @property
     def now(self) -> LabTime:
@@ -165,8 +172,8 @@ class EmulatedTime:
         self.begin()
         self._hold(self._fabric.now_ps + step_ps)
 
-    def join(self, memory: int, *, endless: bool) -> None:
-        self._driver.join(memory, endless=endless)
+    def join(self, memory: int, wakes: Wakes | None, *, endless: bool) -> None:
+        self._driver.join(memory, wakes, endless=endless)
         self.joined = True
         self.begin()
         self._outcome = Outcome.PAUSED
@@ -246,8 +253,10 @@ class _Shim:
             case StepTime(step_ps):
                 self.time.step(step_ps)
             case JoinNics(endless):
-                (memory,) = self._channel.take_files()
-                self.time.join(memory, endless=endless)
+                memory, *eventfds = self._channel.take_files()
+                self.time.join(memory, Wakes(*eventfds) if eventfds else None, endless=endless)
+                for file in (memory, *eventfds):
+                    os.close(file)
             case LeaveNics():
                 self.time.leave()
 

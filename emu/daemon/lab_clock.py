@@ -10,10 +10,10 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import NamedTuple
 
-from emu.bindings.exact_driver import shared_memory
+from emu.bindings.exact_driver import Wakes, shared_memory
 from emu.clocks import EXACT, REAL, Clock
 from emu.daemon.exact_shim import TIME_COLUMNS, TIME_ROW
 from emu.daemon.fidelity import fidelity_between
@@ -87,9 +87,9 @@ class LabClock(ABC):
         """Begins the time of NICs that were set up with these files. Raises FabricError."""
 
     @abstractmethod
-    def join_program(self) -> int:
-        """Begins the time of NICs in a program. Returns a descriptor of the memory that they share
-        with the shim. Raises UsageError."""
+    def join_program(self) -> list[int]:
+        """Begins the time of NICs in a program. Returns descriptors of what they share with the
+        shim: the memory, and the eventfds `nudge` and `resume`. Raises UsageError."""
 
     @abstractmethod
     def judge(self) -> Judge:
@@ -137,7 +137,7 @@ class RealLabClock(LabClock):
         at_ns = time.monotonic_ns() + NS_UNTIL_START
         return Beginning(at_ns, self._ps(at_ns))
 
-    def join_program(self) -> int:
+    def join_program(self) -> list[int]:
         raise UsageError(f"the lab {self._spec.name} is on the real clock, which needs no joining")
 
     def judge(self) -> Judge:
@@ -266,11 +266,12 @@ class ExactLabClock(LabClock):
     def begin(self, files: Sequence[int]) -> Beginning:
         return Beginning(time.monotonic_ns(), self._shim.ask(JoinNics(), files).now_ps)
 
-    def join_program(self) -> int:
-        with self.files_for_nics() as files:
+    def join_program(self) -> list[int]:
+        with self.files_for_nics() as (memory,), closing(Wakes.new()) as wakes:
+            files = [memory, wakes.nudge, wakes.resume]
             self._shim.ask(JoinNics(endless=True), files)
             self._has_program = True
-            return os.dup(*files)
+            return [*map(os.dup, files)]
 
     def _refuse_second(self) -> None:
         if self._has_nics():

@@ -169,7 +169,7 @@ class BorrowNic(Query[BorrowedNic]):
 @message
 class JoinLab(Query[Done]):
     """Let the client's NICs take part in emulated time, in a lab on the exact clock. The answer has
-    the memory that they share with the shim."""
+    the memory that they share with the shim, and the eventfds `nudge` and `resume`."""
 
 
 @message

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
-from emu.bindings.exact_driver import ExactDriver, Outcome
+from emu.bindings.exact_driver import ExactDriver, Outcome, Wakes
 from emu.bindings.fabric import Fabric
 from emu.daemon.client import LabClient
 from emu.daemon.messages import JoinLab
@@ -60,11 +60,12 @@ class ExactClock(SteppedClock):
         for host, (opened, ifindex) in self._sockets.hosts.items():
             attach_nic(self._driver, topology, host, opened, ifindex)
         with LabClient(self._lab.name) as client:
-            _, (memory,) = client.ask(JoinLab())
-        try:
-            self._driver.join(memory, endless=True)
-        finally:
-            os.close(memory)
+            _, (memory, nudge, resume) = client.ask(JoinLab())
+        with closing(Wakes(nudge, resume)) as wakes:
+            try:
+                self._driver.join(memory, wakes, endless=True)
+            finally:
+                os.close(memory)
         self.fabric.start()
 
     def close(self) -> None:

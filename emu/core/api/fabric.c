@@ -423,6 +423,27 @@ uint32_t fabric_frames_in_use(const struct fabric *fabric)
     return in_use;
 }
 
+static bool has_packets(const struct fabric *fabric)
+{
+    int64_t packets = fabric_frames_in_use(fabric);
+    for (uint32_t i = 0; i < fabric->part_count; i++)
+        packets -= fabric->parts[i].part.pool.link_in_use;
+    return packets > 0;
+}
+
+enum fabric_activity fabric_activity(const struct fabric *fabric)
+{
+    for (uint32_t i = 0; i < fabric->own_count; i++)
+        if (clock_has_work(&fabric_own_part(fabric, i)->part.clock))
+            return FABRIC_WORKS;
+    if (has_packets(fabric))
+        return FABRIC_WAITS;
+    for (uint32_t i = 0; i < fabric->nic_count; i++)
+        if (nic_waits_to_send(fabric->nics[i]))
+            return FABRIC_WAITS;
+    return FABRIC_RESTS;
+}
+
 /* ---- faults and links ---------------------------------------------------------------- */
 
 static struct fabric_part *part_of(const struct fabric *fabric, const struct port *port)

@@ -127,6 +127,15 @@ int64_t fabric_lookahead(const struct fabric *fabric);
 uint64_t fabric_frames_exhausted(const struct fabric *fabric);
 uint32_t fabric_frames_in_use(const struct fabric *fabric);
 
+/* What goes on in a fabric if nothing comes from outside. Flow-control packets, faults, samples and
+ * what congestion control and watchdogs do periodically do not count. */
+enum fabric_activity {
+    FABRIC_RESTS,
+    FABRIC_WAITS, /* frames are on the way, or NICs wait to send: for ever if they are stuck */
+    FABRIC_WORKS, /* something is due at a known time */
+};
+enum fabric_activity fabric_activity(const struct fabric *fabric);
+
 /* Puts a frame on the cable at port `index` as if its node had sent it now. `kind`: enum
  * frame_kind. False when it is too long or no frame is free. */
 bool fabric_inject(struct fabric *fabric, uint32_t index, uint8_t kind, const uint8_t *bytes,

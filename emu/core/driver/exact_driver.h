@@ -27,6 +27,13 @@ struct exact_patience {
     int64_t other_ns; /* for the other process to make progress */
 };
 
+/* Eventfds that wake the processes while a program decides what the NICs do next; -1: none, then
+ * the switches take frames of programs 50 ms late. */
+struct exact_wakes {
+    int nudge_fd;  /* readable: the NICs should call exact_run; that reads it */
+    int resume_fd; /* readable: the switches should call exact_run */
+};
+
 /* The size of the memory that both processes share, cleared, for so many cables between them. */
 size_t exact_memory_bytes(uint32_t cables);
 
@@ -57,8 +64,9 @@ void exact_set_workload(struct exact_driver *driver, struct workload *workload);
 
 /* Joins the other process, by the memory that both share, for one run, which ends at `limit_ps` at
  * the latest. All cables must be attached. The NICs' time 0 is the present time of the switches,
- * which must join first. */
-bool exact_join(struct exact_driver *driver, int memory_fd, int64_t limit_ps);
+ * which must join first. The caller keeps the descriptors, and those of `wakes` open. */
+bool exact_join(struct exact_driver *driver, int memory_fd, struct exact_wakes wakes,
+                int64_t limit_ps);
 /* Leaves the other process, at the end of the run or before. The switches can run on alone, and be
  * joined by other NICs. */
 void exact_leave(struct exact_driver *driver);
@@ -71,9 +79,11 @@ void exact_hold(struct exact_driver *driver, int64_t at_ps);
  * or comes back (fabric_links_changed), before any later event. */
 void exact_stop_at_link_changes(struct exact_driver *driver);
 /* Of NICs whose work a program posts: exact_run returns EXACT_EVENT at `until_ps`, or at the
- * instant at which `event` becomes true, before any later event. The other process learns only with
- * the next exact_run what the NICs do next, so the program may post work; it may take any time for
- * that. */
+ * instant at which `event` becomes true, before any later event. INT64_MAX: the program waits for
+ * nothing but `event`; then exact_run returns EXACT_IDLE as soon as that will not come by itself.
+ * After both outcomes emulated time stands, and the program may post work, and take any time for
+ * that: the other process learns only with the next exact_run what the NICs do next. Without new
+ * work, frames of programs or another `until_ps`, that is EXACT_IDLE at the same time again. */
 void exact_stop_at_event(struct exact_driver *driver, const bool *event, int64_t until_ps);
 /* Of the switches: alone, emulated time runs on up to `until_ps` also without frames on the way. */
 void exact_run_on(struct exact_driver *driver, int64_t until_ps);
@@ -86,13 +96,16 @@ enum exact_outcome {
     EXACT_FINISHED,      /* the run is over, in both processes */
     EXACT_PAUSED,        /* `until_ns` has passed, or captures want to be removed */
     EXACT_FAILED,        /* exact_failed says why */
-    EXACT_STANDS,        /* emulated time stands: exact_hold, or alone with nothing on the way */
+    EXACT_STANDS,        /* of the switches: emulated time stands, by exact_hold, while a program
+                            decides what the NICs do, or alone with nothing on the way */
     EXACT_LINKS_CHANGED, /* exact_stop_at_link_changes; call fabric_links_changed before it again */
     EXACT_EVENT,         /* exact_stop_at_event */
+    EXACT_IDLE,          /* the same; nothing is left to happen in either process */
 };
 
 /* Runs until one of these, with `until_ns` on CLOCK_MONOTONIC; then call it again. Switches alone
- * run on while there are frames on the way, or up to the time of exact_hold. */
+ * run on while there are frames on the way, or up to the time of exact_hold. If they stand, they
+ * should be called again when a socket, wake_fd or resume_fd is readable. */
 enum exact_outcome exact_run(struct exact_driver *driver, int64_t until_ns);
 
 enum exact_failure_kind {

@@ -33,18 +33,34 @@ static picoseconds own_lookahead(const struct exact_driver *driver)
 /* The end of the step that the NICs are in. There they check whether the workload has ended. */
 static picoseconds step_end(const struct exact_driver *driver, const struct window *nics)
 {
-    return earlier(nics->checked + driver->step, driver->limit);
+    return earlier(after(nics->checked, driver->step), driver->limit);
+}
+
+/* When something happens next, besides samples. */
+static picoseconds next_deadline(const struct exact_driver *driver)
+{
+    struct clock *clock = fabric_only_clock(driver->fabric);
+    struct sampler *sampler = &driver->fabric->parts[0].sampler;
+    return sampler->interval ? clock_next_deadline_besides(clock, &sampler->due)
+                             : clock_next_deadline(clock);
+}
+
+/* Runs that end with their workload need not know. */
+static enum fabric_activity activity(const struct exact_driver *driver)
+{
+    if (driver->foreign.first || driver->limit != NEVER)
+        return FABRIC_WORKS;
+    return fabric_activity(driver->fabric);
 }
 
 static void publish(struct exact_driver *driver)
 {
     struct clock *clock = fabric_only_clock(driver->fabric);
     exact_flush(driver);
-    struct sampler *sampler = &driver->fabric->parts[0].sampler;
-    picoseconds next = sampler->interval ? clock_next_deadline_besides(clock, &sampler->due)
-                                         : clock_next_deadline(clock);
+    picoseconds next = next_deadline(driver);
     if (driver->event)
         next = earlier(next, driver->event_at);
+    driver->foreign_announced = driver->foreign_waiting;
     struct window window = {.next = driver->foreign.first ? clock->now : next,
                             .arrives = driver->arrives,
                             .stop = driver->stop,
@@ -52,15 +68,17 @@ static void publish(struct exact_driver *driver)
                             .now = clock->now,
                             .hold = driver->hold,
                             .sent = driver->counts.sent,
+                            .activity = activity(driver),
                             .done = driver->done};
     driver->arrives = NEVER;
     exchange_publish(&driver->exchange, &window);
 }
 
+/* Those that the other process knows of: it runs no further in this window than they let it. */
 static void deliver_foreign(struct exact_driver *driver)
 {
     struct fabric *fabric = driver->fabric;
-    while (driver->foreign.first) {
+    for (; driver->foreign_announced; driver->foreign_announced--) {
         struct frame *frame = list_pop(&driver->foreign);
         driver->foreign_waiting--;
         struct port *end = fabric->ports[frame->out_port];
@@ -70,12 +88,12 @@ static void deliver_foreign(struct exact_driver *driver)
     }
 }
 
-/* Without a workload, a program decides when the run ends. */
+/* Without a workload, a program decides when the run ends, and there are no steps. */
 static void check_workload(struct exact_driver *driver, picoseconds now)
 {
     if (driver->workload && workload_is_finished(driver->workload, now))
         driver->stop = now;
-    driver->checked = now;
+    driver->checked = driver->event ? NEVER : now;
 }
 
 /* When both processes stand, as known after their latest windows; NEVER: they run on. Neither has
@@ -134,41 +152,122 @@ static void run_window(struct exact_driver *driver)
         until = earlier(until, driver->event_at);
     driver->counts.windows++;
     deliver_foreign(driver);
-    if (until > clock->now)
+    if (until > clock->now && until != NEVER)
         run_fabric(driver, until);
     if (driver->side == EXACT_NICS && clock->now == end && end > driver->checked)
         check_workload(driver, end);
     driver->done = clock->now >= earlier(driver->limit, earlier(driver->stop, other.stop));
 }
 
-/* ---- the loop ------------------------------------------------------------------------------ */
+/* ---- waiting ------------------------------------------------------------------------------- */
 
-static bool is_woken(const struct exact_driver *driver)
+/* How a wait for the end of the other's window ends. */
+enum waited {
+    WAITED_ENOUGH,
+    WAITED_FOR_NOTHING, /* nothing is left to wait for */
+    WAITED_FOR_PROGRAM,
+    WAITED_UNTIL_WOKEN,
+    WAITED_IN_VAIN,
+};
+
+static enum exact_outcome outcome_of(enum waited waited)
+{
+    static const enum exact_outcome outcomes[] = {[WAITED_FOR_PROGRAM] = EXACT_STANDS,
+                                                  [WAITED_UNTIL_WOKEN] = EXACT_WOKEN,
+                                                  [WAITED_IN_VAIN] = EXACT_FAILED};
+    return outcomes[waited];
+}
+
+static bool is_woken(const struct exact_driver *driver, int64_t wait_ns, bool *timed_out)
 {
     struct epoll_event events[EXACT_EVENTS];
-    int count = epoll_wait(driver->epoll_fd, events, EXACT_EVENTS, 0);
+    int wait_ms = (int)(wait_ns / (NS_PER_S / 1000));
+    int count = epoll_wait(driver->epoll_fd, events, EXACT_EVENTS, wait_ms);
+    *timed_out = count == 0;
     for (int i = 0; i < count; i++)
         if (events[i].data.fd == driver->wake_fd)
             return true;
     return false;
 }
 
-/* Waits for the end of the other's window. False: EXACT_WOKEN or a failure. */
-static bool wait_for_other(struct exact_driver *driver)
+/* Of the switches: programs have sent frames, which wait until the NICs go on. */
+static void nudge(struct exact_driver *driver)
 {
+    uint32_t turn = driver->exchange.own->turn;
+    if (!driver->foreign.first || driver->nudged == turn)
+        return;
+    driver->nudged = turn;
+    exchange_nudge(&driver->exchange);
+}
+
+static bool has_failed(struct exact_driver *driver)
+{
+    if (exchange_is_left(&driver->exchange))
+        exact_fail(driver, (struct exact_failure){.kind = EXACT_OTHER_LEFT});
+    return driver->has_failed;
+}
+
+/* While a program decides what the NICs do, frames of other programs wake the switches. */
+static enum waited wait_for_program(struct exact_driver *driver, uint32_t more)
+{
+    struct exchange *exchange = &driver->exchange;
+    int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + PONDER_NS;
+    for (bool timed_out = false;;) {
+        exact_drain(driver);
+        if (has_failed(driver))
+            return WAITED_IN_VAIN;
+        exchange_poll(exchange, true);
+        if (exchange_wait(exchange, more, 0))
+            break;
+        nudge(driver);
+        timed_out |= clock_ns(CLOCK_MONOTONIC) >= until_ns;
+        if (timed_out && exchange_other_ponders(exchange))
+            return WAITED_FOR_PROGRAM; /* and polls still */
+        if (is_woken(driver, PONDER_NS, &timed_out))
+            return WAITED_UNTIL_WOKEN;
+    }
+    exchange_poll(exchange, false);
+    return WAITED_ENOUGH;
+}
+
+/* Waits until the other process has published so many windows more than this one. */
+static enum waited wait_for_other(struct exact_driver *driver, uint32_t more)
+{
+    struct exchange *exchange = &driver->exchange;
+    bool polls = driver->side == EXACT_SWITCHES && exchange->wakes.resume_fd >= 0;
     int64_t since_ns = 0;
-    while (!exchange_wait(&driver->exchange, WAIT_NS)) {
+    while (!exchange_wait(exchange, more, polls ? PONDER_NS : WAIT_NS)) {
+        bool ponders = exchange_other_ponders(exchange), timed_out;
         int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-        since_ns = since_ns && !exchange_other_ponders(&driver->exchange) ? since_ns : now_ns;
+        if (ponders && polls)
+            return wait_for_program(driver, more);
+        since_ns = since_ns && !ponders ? since_ns : now_ns;
         exact_drain(driver);
         if (now_ns - since_ns > driver->patience.other_ns && !driver->stands)
             exact_fail(driver, (struct exact_failure){.kind = EXACT_OTHER_SILENT});
-        if (exchange_is_left(&driver->exchange))
-            exact_fail(driver, (struct exact_failure){.kind = EXACT_OTHER_LEFT});
-        if (driver->has_failed || is_woken(driver))
-            return false;
+        if (has_failed(driver))
+            return WAITED_IN_VAIN;
+        if (is_woken(driver, 0, &timed_out))
+            return WAITED_UNTIL_WOKEN;
     }
-    return true;
+    return WAITED_ENOUGH;
+}
+
+/* Of the switches: the caller has polled meanwhile. */
+static void stop_polling(struct exact_driver *driver)
+{
+    struct exchange *exchange = &driver->exchange;
+    if (!exact_has_joined(driver) || !exchange->own->polls)
+        return;
+    exchange_poll(exchange, false);
+    exchange_take_resume(exchange);
+}
+
+/* Whether to return to the caller, for a short time. */
+static bool is_to_pause(const struct exact_driver *driver, uint32_t rounds, int64_t until_ns)
+{
+    return fabric_captures_want_out(driver->fabric) ||
+           (rounds % ROUNDS_BETWEEN_LOOKS == 0 && clock_ns(CLOCK_MONOTONIC) >= until_ns);
 }
 
 static void begin(struct exact_driver *driver)
@@ -190,30 +289,104 @@ static bool has_come_to_stand(struct exact_driver *driver)
     return is_new;
 }
 
-/* The first window, or the one that waited for the program. */
-static void publish_first(struct exact_driver *driver)
+/* ---- programs ------------------------------------------------------------------------------ */
+
+/* Frames that are on the way now count for a while. */
+static void keep_from_idling(struct exact_driver *driver)
 {
-    exchange_ponder(&driver->exchange, false);
-    if (!driver->started)
-        begin(driver);
-    else if (driver->unpublished)
-        publish(driver);
-    driver->unpublished = false;
+    driver->idle_after = fabric_now(driver->fabric) + EXACT_SETTLES;
 }
 
-static enum exact_outcome let_program_decide(struct exact_driver *driver)
+static enum exact_outcome let_program_decide(struct exact_driver *driver, enum exact_outcome why)
 {
-    driver->unpublished = true;
-    exchange_ponder(&driver->exchange, true);
-    return EXACT_EVENT;
+    driver->ponders = true;
+    driver->order_left = fabric_only_clock(driver->fabric)->order;
+    if (why == EXACT_EVENT)
+        keep_from_idling(driver);
+    exchange_ponder(&driver->exchange, why == EXACT_IDLE);
+    return why;
 }
+
+/* Whether the program has posted work in its turn, or frames of others wait. */
+static bool program_goes_on(struct exact_driver *driver)
+{
+    if (!driver->ponders)
+        return false;
+    bool posted = fabric_only_clock(driver->fabric)->order != driver->order_left;
+    driver->ponders = false;
+    if (posted)
+        keep_from_idling(driver);
+    return exchange_is_nudged(&driver->exchange) || posted;
+}
+
+/* Whether nothing is due in either process. */
+static bool nothing_is_due(const struct exact_driver *driver, const struct window *other)
+{
+    return other->next == NEVER && other->arrives == NEVER && next_deadline(driver) == NEVER;
+}
+
+/* Whether the program would wait for ever, after a window of both processes that the NICs have not
+ * published. What is on the way may be stuck: it counts only for a while. */
+static bool is_idle(struct exact_driver *driver, const struct window *other)
+{
+    enum fabric_activity own = activity(driver);
+    enum fabric_activity most = own > other->activity ? own : other->activity;
+    if (most != FABRIC_WAITS)
+        keep_from_idling(driver);
+    return most == FABRIC_RESTS ||
+           (most == FABRIC_WAITS &&
+            (fabric_now(driver->fabric) >= driver->idle_after || nothing_is_due(driver, other)));
+}
+
+/* What the NICs alone know of that. */
+static bool may_be_idle(struct exact_driver *driver)
+{
+    if (!driver->event || driver->event_at != NEVER || *driver->event || driver->arrives != NEVER)
+        return false;
+    bool works = activity(driver) == FABRIC_WORKS;
+    if (works)
+        keep_from_idling(driver);
+    return !works;
+}
+
+/* Publishes the window that has been run, unless that is left for a program to decide. */
+static enum waited publish_window(struct exact_driver *driver, bool goes_on)
+{
+    if (!goes_on && !driver->has_failed && may_be_idle(driver)) {
+        enum waited waited = wait_for_other(driver, 1);
+        if (waited != WAITED_ENOUGH)
+            return waited;
+        struct window other = exchange_other_next(&driver->exchange);
+        exact_receive_sent(driver, other.sent);
+        if (!driver->has_failed && is_idle(driver, &other))
+            return WAITED_FOR_NOTHING;
+    }
+    exchange_go_on(&driver->exchange);
+    publish(driver);
+    driver->unpublished = false;
+    return driver->has_failed ? WAITED_IN_VAIN : WAITED_ENOUGH;
+}
+
+/* ---- the loop ------------------------------------------------------------------------------ */
 
 static enum exact_outcome run_joined(struct exact_driver *driver, int64_t until_ns)
 {
-    publish_first(driver);
+    bool goes_on = program_goes_on(driver);
+    if (!driver->started)
+        begin(driver);
     for (uint32_t rounds = 1;; rounds++) {
-        if (!wait_for_other(driver))
-            return driver->has_failed ? EXACT_FAILED : EXACT_WOKEN;
+        enum waited waited = WAITED_ENOUGH;
+        if (driver->unpublished) {
+            waited = publish_window(driver, goes_on);
+            if (waited == WAITED_FOR_NOTHING)
+                return let_program_decide(driver, EXACT_IDLE);
+            if (waited == WAITED_ENOUGH && is_to_pause(driver, rounds, until_ns))
+                return EXACT_PAUSED;
+        }
+        if (waited == WAITED_ENOUGH)
+            waited = wait_for_other(driver, 0);
+        if (waited != WAITED_ENOUGH)
+            return outcome_of(waited);
         struct window own = exchange_own(&driver->exchange);
         struct window other = exchange_other(&driver->exchange);
         exact_receive_sent(driver, other.sent);
@@ -226,15 +399,10 @@ static enum exact_outcome run_joined(struct exact_driver *driver, int64_t until_
         if (links_have_changed(driver) && !driver->stands)
             return EXACT_LINKS_CHANGED;
         run_window(driver);
+        driver->unpublished = true;
+        goes_on = false;
         if (is_programs_turn(driver) && !driver->has_failed)
-            return let_program_decide(driver);
-        publish(driver);
-        if (driver->has_failed)
-            return EXACT_FAILED;
-        if (fabric_captures_want_out(driver->fabric))
-            return EXACT_PAUSED;
-        if (rounds % ROUNDS_BETWEEN_LOOKS == 0 && clock_ns(CLOCK_MONOTONIC) >= until_ns)
-            return EXACT_PAUSED;
+            return let_program_decide(driver, EXACT_EVENT);
     }
 }
 
@@ -246,26 +414,27 @@ static bool goes_on_alone(struct exact_driver *driver)
     if (driver->hold != NEVER)
         return now < driver->hold;
     if (driver->foreign.first)
-        driver->idle_after = now + EXACT_SETTLES;
+        keep_from_idling(driver);
     return now < driver->runs_on_until ||
            (now < driver->idle_after && fabric_frames_in_use(driver->fabric) > 0);
 }
 
 static enum exact_outcome run_alone(struct exact_driver *driver, int64_t until_ns)
 {
-    for (;;) {
+    for (bool timed_out;;) {
         exact_drain(driver);
         exact_flush(driver);
         if (!driver->has_failed && !goes_on_alone(driver))
             return EXACT_STANDS;
         if (!driver->has_failed && links_have_changed(driver))
             return EXACT_LINKS_CHANGED;
+        driver->foreign_announced = driver->foreign_waiting;
         deliver_foreign(driver);
         run_fabric(driver, earlier(fabric_now(driver->fabric) + driver->step, driver->hold));
         exact_flush(driver);
         if (driver->has_failed)
             return EXACT_FAILED;
-        if (is_woken(driver))
+        if (is_woken(driver, 0, &timed_out))
             return EXACT_WOKEN;
         if (fabric_captures_want_out(driver->fabric) || clock_ns(CLOCK_MONOTONIC) >= until_ns)
             return EXACT_PAUSED;
@@ -274,6 +443,7 @@ static enum exact_outcome run_alone(struct exact_driver *driver, int64_t until_n
 
 enum exact_outcome exact_run(struct exact_driver *driver, int64_t until_ns)
 {
+    stop_polling(driver);
     return exact_has_joined(driver) ? run_joined(driver, until_ns) : run_alone(driver, until_ns);
 }
 

@@ -139,10 +139,27 @@ static void forget_cuts(const struct exact_driver *driver)
     }
 }
 
-bool exact_join(struct exact_driver *driver, int memory_fd, int64_t limit_ps)
+/* Of the switches. Each time that the other process writes it wakes once. */
+static void watch_resume(const struct exact_driver *driver)
+{
+    struct epoll_event written = {.events = EPOLLIN | EPOLLET,
+                                  .data.fd = driver->exchange.wakes.resume_fd};
+    if (driver->side == EXACT_SWITCHES)
+        epoll_ctl(driver->epoll_fd, EPOLL_CTL_ADD, driver->exchange.wakes.resume_fd, &written);
+}
+
+static void forget_resume(const struct exact_driver *driver)
+{
+    epoll_ctl(driver->epoll_fd, EPOLL_CTL_DEL, driver->exchange.wakes.resume_fd, NULL);
+}
+
+bool exact_join(struct exact_driver *driver, int memory_fd, struct exact_wakes wakes,
+                int64_t limit_ps)
 {
     if (!exchange_open(&driver->exchange, memory_fd, driver->attached_cables, driver->side))
         return false;
+    driver->exchange.wakes = wakes;
+    watch_resume(driver);
     if (driver->side == EXACT_SWITCHES) {
         driver->exchange.memory->epoch = fabric_now(driver->fabric);
         forget_cuts(driver);
@@ -151,8 +168,9 @@ bool exact_join(struct exact_driver *driver, int memory_fd, int64_t limit_ps)
     }
     driver->limit = limit_ps;
     driver->stop = driver->arrives = NEVER;
-    driver->started = driver->done = driver->stands = driver->unpublished = false;
-    driver->received = driver->stood = 0;
+    driver->started = driver->done = driver->stands = driver->unpublished = driver->ponders = false;
+    driver->idle_after = fabric_now(driver->fabric) + EXACT_SETTLES;
+    driver->received = driver->stood = driver->nudged = 0;
     driver->counts = (struct exact_counts){0};
     use_rings(driver);
     return true;
@@ -160,6 +178,7 @@ bool exact_join(struct exact_driver *driver, int memory_fd, int64_t limit_ps)
 
 void exact_leave(struct exact_driver *driver)
 {
+    forget_resume(driver);
     exchange_leave(&driver->exchange);
     exchange_close(&driver->exchange);
     use_rings(driver);

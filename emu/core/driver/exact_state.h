@@ -20,7 +20,9 @@ enum {
 };
 
 #define WAIT_NS (NS_PER_S / 20)
-/* Alone: how long a frame is on the way at most, unless it never arrives. Picoseconds. */
+/* How long the switches wait for a program before they say that time stands. */
+#define PONDER_NS (NS_PER_S / 500)
+/* How long a frame is on the way at most, unless it never arrives. Picoseconds. */
 #define EXACT_SETTLES (10 * INT64_C(1000000000))
 
 /* A network interface. */
@@ -48,12 +50,15 @@ struct exact_driver {
     struct exchange exchange;
     picoseconds step, limit, stop, arrives;
     picoseconds hold;          /* of the switches, as in struct window */
-    picoseconds idle_after;    /* alone: frames that are still on the way then never arrive */
+    picoseconds idle_after;    /* frames that are still on the way then never arrive */
     picoseconds runs_on_until; /* alone: up to this time it needs no frames on the way */
     const bool *links_changed; /* a change of links stops exact_run; NULL: it does not */
     const bool *event;         /* of NICs: as exact_stop_at_event has it; NULL: no program posts */
     picoseconds event_at;      /* at the latest */
     bool unpublished;          /* the latest window, because the program may still post work */
+    bool ponders;              /* the program may post work now */
+    uint64_t order_left;       /* of the clock, when the program's turn began */
+    uint32_t nudged;           /* the turn in which the NICs were nudged */
     bool stands;               /* both processes stand at the end of the latest window */
     uint32_t stood;            /* the turn of which exact_run has reported that */
     picoseconds checked;       /* the last end of a step; the workload had not ended then */
@@ -70,7 +75,7 @@ struct exact_driver {
     uint8_t *copies; /* of frames that are to be sent */
     uint32_t copied;
     struct frame_list foreign; /* to be delivered at the beginning of the next window */
-    uint32_t foreign_waiting;
+    uint32_t foreign_waiting, foreign_announced; /* the latter in the latest window */
     struct external_marker marker;
     uint32_t *marker_ifindex; /* by port index */
     struct exact_counts counts;

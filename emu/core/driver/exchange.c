@@ -25,6 +25,7 @@ bool exchange_open(struct exchange *exchange, int fd, uint32_t cables, unsigned 
     if (memory == MAP_FAILED)
         return false;
     exchange->memory = memory;
+    exchange->wakes = (struct exact_wakes){-1, -1};
     exchange->own = &exchange->memory->side[side];
     exchange->other = &exchange->memory->side[1 - side];
     return true;
@@ -91,7 +92,32 @@ static struct window shifted_window(const struct window *window, picoseconds by)
                            .now = shifted(window->now, by),
                            .hold = shifted(window->hold, by),
                            .sent = window->sent,
+                           .activity = window->activity,
                            .done = window->done};
+}
+
+static void write_event(int fd)
+{
+    uint64_t one = 1;
+    ssize_t written = write(fd, &one, sizeof one);
+    (void)written; /* it fails only if the event is there already */
+}
+
+static bool read_event(int fd)
+{
+    uint64_t count;
+    return read(fd, &count, sizeof count) == sizeof count;
+}
+
+/* Lets the other process look at what has changed here, if it sleeps. */
+static void ring(const struct exchange *exchange)
+{
+    struct exchange_side *own = exchange->own, *other = exchange->other;
+    __atomic_add_fetch(&own->bell, 1, __ATOMIC_SEQ_CST);
+    if (flag(&other->sleeps))
+        futex_wake(&own->bell);
+    if (flag(&other->polls))
+        write_event(exchange->wakes.resume_fd);
 }
 
 void exchange_publish(struct exchange *exchange, const struct window *window)
@@ -100,8 +126,7 @@ void exchange_publish(struct exchange *exchange, const struct window *window)
     uint32_t turn = own->turn + 1;
     own->window[turn % 2] = shifted_window(window, exchange->epoch);
     __atomic_store_n(&own->turn, turn, __ATOMIC_SEQ_CST);
-    if (flag(&exchange->other->sleeps))
-        futex_wake(&own->turn);
+    ring(exchange);
 }
 
 static bool is_behind(uint32_t turn, uint32_t own)
@@ -109,17 +134,17 @@ static bool is_behind(uint32_t turn, uint32_t own)
     return (int32_t)(turn - own) < 0;
 }
 
-bool exchange_wait(struct exchange *exchange, int64_t wait_ns)
+bool exchange_wait(struct exchange *exchange, uint32_t more, int64_t wait_ns)
 {
     struct exchange_side *own = exchange->own, *other = exchange->other;
-    uint32_t turn = load(&other->turn);
-    if (!is_behind(turn, own->turn))
+    uint32_t bell = load(&other->bell), awaited = own->turn + more;
+    if (!is_behind(load(&other->turn), awaited))
         return true;
     set_flag(&own->sleeps, true);
-    if (!flag(&other->wants_room))
-        futex_wait(&other->turn, turn, wait_ns);
+    if (!flag(&other->wants_room) && !(flag(&other->idle) && exchange->wakes.resume_fd >= 0))
+        futex_wait(&other->bell, bell, wait_ns);
     set_flag(&own->sleeps, false);
-    return !is_behind(load(&other->turn), own->turn);
+    return !is_behind(load(&other->turn), awaited);
 }
 
 struct window exchange_own(const struct exchange *exchange)
@@ -128,15 +153,56 @@ struct window exchange_own(const struct exchange *exchange)
     return shifted_window(&own->window[own->turn % 2], -exchange->epoch);
 }
 
-struct window exchange_other(const struct exchange *exchange)
+static struct window others_window(const struct exchange *exchange, uint32_t turn)
 {
-    const struct exchange_side *other = exchange->other;
-    return shifted_window(&other->window[exchange->own->turn % 2], -exchange->epoch);
+    return shifted_window(&exchange->other->window[turn % 2], -exchange->epoch);
 }
 
-void exchange_ponder(struct exchange *exchange, bool ponders)
+struct window exchange_other(const struct exchange *exchange)
 {
-    set_flag(&exchange->own->pondering, ponders);
+    return others_window(exchange, exchange->own->turn);
+}
+
+/* It is there until this process has published two windows more. */
+struct window exchange_other_next(const struct exchange *exchange)
+{
+    return others_window(exchange, exchange->own->turn + 1);
+}
+
+void exchange_ponder(struct exchange *exchange, bool is_idle)
+{
+    struct exchange_side *own = exchange->own;
+    set_flag(&own->pondering, true);
+    if (own->idle == is_idle)
+        return;
+    set_flag(&own->idle, is_idle);
+    ring(exchange);
+}
+
+void exchange_go_on(struct exchange *exchange)
+{
+    set_flag(&exchange->own->idle, false);
+    set_flag(&exchange->own->pondering, false);
+}
+
+void exchange_poll(struct exchange *exchange, bool polls)
+{
+    set_flag(&exchange->own->polls, polls);
+}
+
+void exchange_nudge(const struct exchange *exchange)
+{
+    write_event(exchange->wakes.nudge_fd);
+}
+
+bool exchange_is_nudged(const struct exchange *exchange)
+{
+    return exchange->wakes.nudge_fd >= 0 && read_event(exchange->wakes.nudge_fd);
+}
+
+void exchange_take_resume(const struct exchange *exchange)
+{
+    read_event(exchange->wakes.resume_fd);
 }
 
 bool exchange_other_ponders(const struct exchange *exchange)
@@ -147,13 +213,13 @@ bool exchange_other_ponders(const struct exchange *exchange)
 void exchange_leave(struct exchange *exchange)
 {
     set_flag(&exchange->own->left, true);
-    futex_wake(&exchange->own->turn);
+    ring(exchange);
 }
 
 /* In this order: the other publishes its last window before it leaves. */
 bool exchange_is_left(struct exchange *exchange)
 {
-    return flag(&exchange->other->left) && !exchange_wait(exchange, 0);
+    return flag(&exchange->other->left) && !exchange_wait(exchange, 0, 0);
 }
 
 /* ---- room for frames --------------------------------------------------------------- */
@@ -172,8 +238,7 @@ void exchange_wait_for_room(struct exchange *exchange)
     struct exchange_side *own = exchange->own, *other = exchange->other;
     uint32_t progress = load(&other->progress);
     set_flag(&own->wants_room, true);
-    if (flag(&other->sleeps))
-        futex_wake(&own->turn);
+    ring(exchange);
     futex_wait(&other->progress, progress, ROOM_WAIT_NS);
     set_flag(&own->wants_room, false);
 }

@@ -13,6 +13,13 @@
  * least time from the decision to send a frame to its arrival. So both know how far the next window
  * may reach, whatever the other does in it, and times without events are jumped.
  *
+ * A program that posts the NICs' work may take any time for that, after a window that the NICs have
+ * not published yet: they ponder. Then the switches may wait for sockets, too, instead of the
+ * futex; eventfds wake each process:
+ *
+ *     nudge     the switches have frames of programs, so the NICs should go on
+ *     resume    the NICs have published
+ *
  * The frames themselves travel on network interfaces. For each frame, its times are in a ring of
  * the cable's direction, in the order in which frames enter the interface. */
 #ifndef EMU_DRIVER_EXCHANGE_H
@@ -22,6 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/fabric_api.h"
 #include "driver/exact_driver.h"
 #include "sim/cache_line.h"
 #include "sim/clock.h"
@@ -59,17 +67,21 @@ struct window {
     picoseconds now;     /* everything up to this time has happened there */
     picoseconds hold;    /* of the switches: both stand there, or at once if that is past; NEVER */
     uint64_t sent;       /* frames so far */
-    bool done;           /* it has reached the end */
+    enum fabric_activity activity; /* if programs post the NICs' work */
+    bool done;                     /* it has reached the end */
 };
 
 struct exchange_side {
-    ON_A_LINE uint32_t turn;           /* how many windows it has published; a futex */
-    bool sleeps;                       /* it waits for the other's turn */
+    ON_A_LINE uint32_t turn;           /* how many windows it has published */
+    uint32_t bell;                     /* changes when the other should look; a futex */
+    bool sleeps;                       /* it waits for the other's bell */
+    bool polls;                        /* it waits for the eventfd `resume` */
     ON_A_LINE uint32_t progress;       /* changes when it has received frames; a futex */
     bool wants_room;                   /* it cannot send before the other receives frames */
     ON_A_LINE struct window window[2]; /* by turn */
     picoseconds lookahead;             /* of the frames that it sends */
-    bool pondering;                    /* a program decides what it does next */
+    bool pondering;                    /* a program decides what it does next, ... */
+    bool idle;                         /* ... for which it may take hours */
     bool left;                         /* it publishes no more windows */
 };
 
@@ -85,7 +97,8 @@ struct exchange {
     picoseconds epoch; /* what this process adds to its times */
     size_t size;
     struct exchange_side *own, *other;
-    unsigned side; /* of this process: 0 or 1 */
+    unsigned side;            /* of this process: 0 or 1 */
+    struct exact_wakes wakes; /* -1: none */
 };
 
 size_t exchange_bytes(uint32_t cables);
@@ -99,13 +112,19 @@ struct stamp_ring *exchange_receives(const struct exchange *exchange, uint32_t c
 
 /* Publishes the state at the end of a window, and wakes the other process if it waits for it. */
 void exchange_publish(struct exchange *exchange, const struct window *window);
-/* Waits until the other process has published as many windows as this one. False after `wait_ns`,
- * or when it wants this process to receive frames. */
-bool exchange_wait(struct exchange *exchange, int64_t wait_ns);
-/* The next window takes as long as a program takes to decide what this process does, or no longer.
- */
-void exchange_ponder(struct exchange *exchange, bool ponders);
+/* Waits until the other process has published so many windows more than this one. False after
+ * `wait_ns`, when it wants this process to receive frames, or when it is idle. */
+bool exchange_wait(struct exchange *exchange, uint32_t more, int64_t wait_ns);
+/* The next window takes as long as a program takes to decide what this process does. */
+void exchange_ponder(struct exchange *exchange, bool is_idle);
+void exchange_go_on(struct exchange *exchange);
 bool exchange_other_ponders(const struct exchange *exchange);
+/* Whether this process waits for the eventfd `resume`, which the other then writes. */
+void exchange_poll(struct exchange *exchange, bool polls);
+/* Writes, and reads, the eventfds. */
+void exchange_nudge(const struct exchange *exchange);
+bool exchange_is_nudged(const struct exchange *exchange);
+void exchange_take_resume(const struct exchange *exchange);
 /* Tells the other process that there will be no more windows. */
 void exchange_leave(struct exchange *exchange);
 /* Whether the other process has left before the window that this one waits for. */
@@ -113,6 +132,8 @@ bool exchange_is_left(struct exchange *exchange);
 /* The state of this process, and of the other, at the end of the latest window of this process. */
 struct window exchange_own(const struct exchange *exchange);
 struct window exchange_other(const struct exchange *exchange);
+/* That of the other one window later. */
+struct window exchange_other_next(const struct exchange *exchange);
 
 /* Frames have been received: wakes the other process if it waits for room. */
 void exchange_received(struct exchange *exchange);

@@ -46,7 +46,7 @@ static void pause_arm(struct port *port)
     if (next == NEVER)
         timer_cancel(&port->pause.due);
     else
-        timer_set(port->clock, &port->pause.due, next);
+        timer_set_background(port->clock, &port->pause.due, next);
 }
 
 static void pause_due(struct timer *timer, picoseconds now)
@@ -187,8 +187,8 @@ void port_pause_peer(struct port *port, uint8_t priority, bool xoff, picoseconds
     if (!port->stopping)
         timer_cancel(&port->pause.refresh);
     else if (!timer_is_set(&port->pause.refresh))
-        timer_set(port->clock, &port->pause.refresh,
-                  now + quanta_time(PAUSE_MAX_QUANTA / 2, port->line.rate_bps));
+        timer_set_background(port->clock, &port->pause.refresh,
+                             now + quanta_time(PAUSE_MAX_QUANTA / 2, port->line.rate_bps));
     port_kick(port, now);
 }
 
@@ -197,7 +197,8 @@ static void pause_refresh(struct timer *timer, picoseconds now)
 {
     struct port *port = container_of(timer, struct port, pause.refresh);
     schedule_pause_frame(port, port->stopping);
-    timer_set(port->clock, timer, now + quanta_time(PAUSE_MAX_QUANTA / 2, port->line.rate_bps));
+    timer_set_background(port->clock, timer,
+                         now + quanta_time(PAUSE_MAX_QUANTA / 2, port->line.rate_bps));
     port_kick(port, now);
 }
 

@@ -56,7 +56,7 @@ static void set_rate(struct cc *cc)
 static void run_timer(struct cct *cct, picoseconds now)
 {
     if (cct->ccti > cct->ccti_min)
-        timer_set(cct->cc->clock, &cct->timer, now + (picoseconds)cct->ccti_timer);
+        timer_set_background(cct->cc->clock, &cct->timer, now + (picoseconds)cct->ccti_timer);
 }
 
 static void on_becn(struct cc *cc, picoseconds now)

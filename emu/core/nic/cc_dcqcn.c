@@ -95,7 +95,7 @@ static void dcqcn_on_becn(struct cc *cc, picoseconds now)
     dcqcn->alpha_since = now;
     dcqcn->bytes = 0;
     dcqcn->byte_stage = dcqcn->timer_stage = 0;
-    timer_set(cc->clock, &dcqcn->increase, now + (picoseconds)dcqcn->increase_timer);
+    timer_set_background(cc->clock, &dcqcn->increase, now + (picoseconds)dcqcn->increase_timer);
     set_rates(cc, rate * (1 - dcqcn->alpha / 2), rate);
     dcqcn->alpha = (1 - dcqcn->g) * dcqcn->alpha + dcqcn->g;
 }
@@ -117,7 +117,7 @@ static void increase(struct cc *cc)
 static void increase_timer(struct timer *timer, picoseconds now)
 {
     struct dcqcn *dcqcn = container_of(timer, struct dcqcn, increase);
-    timer_set(dcqcn->cc->clock, timer, now + (picoseconds)dcqcn->increase_timer);
+    timer_set_background(dcqcn->cc->clock, timer, now + (picoseconds)dcqcn->increase_timer);
     dcqcn->timer_stage++;
     increase(dcqcn->cc);
 }

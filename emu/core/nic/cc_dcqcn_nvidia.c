@@ -137,7 +137,7 @@ static void start_again(struct cc *cc, picoseconds now)
     own->bytes = 0;
     own->byte_stage = own->timer_stage = 0;
     own->last_increase = NO_INCREASE;
-    timer_set(cc->clock, &own->increase, now + (picoseconds)own->rpg_time_reset);
+    timer_set_background(cc->clock, &own->increase, now + (picoseconds)own->rpg_time_reset);
 }
 
 static void begin(struct cc *cc, picoseconds now)
@@ -157,7 +157,8 @@ static void nvidia_on_becn(struct cc *cc, picoseconds now)
 {
     struct dcqcn_nvidia *own = cc->priv;
     if (!timer_is_set(&own->reduce))
-        timer_set(cc->clock, &own->reduce, now + (picoseconds)own->rate_reduce_monitor_period);
+        timer_set_background(cc->clock, &own->reduce,
+                             now + (picoseconds)own->rate_reduce_monitor_period);
     if (!cc->rate_bps)
         begin(cc, now);
     update_alpha(own, now);
@@ -200,7 +201,7 @@ static void increase(struct cc *cc, enum increase_cause cause)
 static void increase_timer(struct timer *timer, picoseconds now)
 {
     struct dcqcn_nvidia *own = container_of(timer, struct dcqcn_nvidia, increase);
-    timer_set(own->cc->clock, timer, now + (picoseconds)own->rpg_time_reset);
+    timer_set_background(own->cc->clock, timer, now + (picoseconds)own->rpg_time_reset);
     increase(own->cc, INCREASE_BY_TIME);
     own->timer_stage++;
 }

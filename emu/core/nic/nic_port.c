@@ -194,6 +194,11 @@ static uint16_t waiting_classes(const struct nic *nic)
            nic->waiting[TRAFFIC_DATA];
 }
 
+bool nic_waits_to_send(const struct nic *nic)
+{
+    return waiting_classes(nic) != 0;
+}
+
 /* The first queue pair of the class that may send now. Removes those before it, which have nothing
  * to send any more or must wait. */
 static struct qp *first_with(struct nic *nic, enum traffic traffic, uint8_t tc, picoseconds now)

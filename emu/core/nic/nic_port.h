@@ -22,6 +22,9 @@ bool nic_init(struct nic *nic, struct arena *arena, struct clock *clock, struct 
 /* The NIC a port is part of; NULL when it is another's. */
 const struct nic *port_of_nic(const struct port *port);
 
+/* Whether a queue pair waits until the port lets it send. */
+bool nic_waits_to_send(const struct nic *nic);
+
 /* The queue pair that a frame seems to be for; nothing of it has been checked. May be NULL. */
 const struct qp *nic_addressee(const struct nic *nic, const struct frame *frame);
 

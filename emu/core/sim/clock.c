@@ -426,11 +426,13 @@ picoseconds clock_next_deadline(struct clock *clock)
 /* ---- timers -------------------------------------------------------------------- */
 
 /* The classes of timers, in their order at one instant: the highest bits of `order`. The rest is
- * enough for 10 million timers a second for ten years. */
+ * enough for 10 million timers a second for seven years. The lowest bit of a node's own timers
+ * says that they are in the background. */
 #define CLASS_BITS 2
 #define COMMON (UINT64_C(0) << (ORDER_BITS - CLASS_BITS))
 #define ARRIVAL (UINT64_C(1) << (ORDER_BITS - CLASS_BITS))
 #define OWN (UINT64_C(2) << (ORDER_BITS - CLASS_BITS))
+#define BACKGROUND UINT64_C(1)
 
 static inline void set(struct clock *clock, struct timer *timer, picoseconds at, uint64_t order)
 {
@@ -447,7 +449,12 @@ static inline void set(struct clock *clock, struct timer *timer, picoseconds at,
 
 void timer_set(struct clock *clock, struct timer *timer, picoseconds at)
 {
-    set(clock, timer, at, OWN | clock->order++);
+    set(clock, timer, at, OWN | clock->order++ << 1);
+}
+
+void timer_set_background(struct clock *clock, struct timer *timer, picoseconds at)
+{
+    set(clock, timer, at, OWN | clock->order++ << 1 | BACKGROUND);
 }
 
 void timer_set_common(struct clock *clock, struct timer *timer, picoseconds at)
@@ -473,4 +480,28 @@ picoseconds clock_next_deadline_besides(struct clock *clock, struct timer *timer
     if (at != NEVER)
         set(clock, timer, at, timer->order);
     return next;
+}
+
+static bool list_has_work(const struct timer *first)
+{
+    for (const struct timer *timer = first; timer; timer = timer->next)
+        if (timer->at != NEVER && (timer->order & OWN) && !(timer->order & BACKGROUND))
+            return true;
+    return false;
+}
+
+bool clock_has_work(const struct clock *clock)
+{
+    if (list_has_work(clock->present))
+        return true;
+    for (int number = 0; number < WHEELS; number++) {
+        const struct wheel *wheel = &clock->wheels[number];
+        for (uint32_t slot = 0; (slot = next_slot(wheel, slot)) != SLOTS;) {
+            if (list_has_work(wheel->first[slot]))
+                return true;
+            if (++slot == SLOTS)
+                break;
+        }
+    }
+    return false;
 }

@@ -72,6 +72,9 @@ void timer_set(struct clock *clock, struct timer *timer, picoseconds at);
  * may be one timer alone. */
 void timer_set_common(struct clock *clock, struct timer *timer, picoseconds at);
 void timer_set_arrival(struct clock *clock, struct timer *timer, picoseconds at, uint32_t number);
+/* As timer_set, for what a node does again and again without any work (clock_has_work), or what
+ * belongs to a frame. */
+void timer_set_background(struct clock *clock, struct timer *timer, picoseconds at);
 void timer_cancel(struct timer *timer);
 
 static inline bool timer_is_set(const struct timer *timer)
@@ -84,6 +87,9 @@ picoseconds clock_next_deadline(struct clock *clock);
 
 /* The same for all timers but this one. */
 picoseconds clock_next_deadline_besides(struct clock *clock, struct timer *timer);
+
+/* Whether a node has set a timer for itself that is not in the background. Looks at all timers. */
+bool clock_has_work(const struct clock *clock);
 
 /* Fires all timers that are due up to and including `until`, and sets the time to `until`.
  * Returns how many timers fired. */

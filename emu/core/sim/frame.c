@@ -84,6 +84,7 @@ struct frame *frame_new_stored(struct frame_pool *pool, uint8_t kind, uint32_t l
                             .small = slots == &pool->small,
                             .home = pool->number};
     pool->in_use++;
+    pool->link_in_use += kind == FRAME_IB_LINK;
     return frame;
 }
 
@@ -100,6 +101,7 @@ SELDOM static void give_back(struct frame_pool *pool, struct frame *frame)
 
 void frame_free(struct frame_pool *pool, struct frame *frame)
 {
+    pool->link_in_use -= frame->kind == FRAME_IB_LINK;
     if (frame->home != pool->number) {
         give_back(pool, frame);
         return;

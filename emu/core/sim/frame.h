@@ -93,6 +93,7 @@ struct frame_pool {
     struct frame_slots small, large;
     uint64_t exhausted; /* requests that found the pool empty */
     uint32_t in_use;
+    int32_t link_in_use; /* of these, flow-control packets; over all pools of a fabric */
     uint8_t number;
     uint8_t turn;                        /* which of the two sets is written to */
     struct returned_frames *returned[2]; /* by the number of their pool; NULL: one pool */

@@ -127,7 +127,7 @@ static void poll_due(struct timer *timer, picoseconds now)
         for (unsigned left = own->pfc.priorities; left; left &= left - 1)
             look(sw, own, (uint8_t)__builtin_ctz(left), now);
     }
-    timer_set(sw->clock, timer, now + sw->config.watchdog.poll_ps);
+    timer_set_background(sw->clock, timer, now + sw->config.watchdog.poll_ps);
 }
 
 bool pfc_watchdog_init(struct fabric_switch *sw, struct arena *arena)
@@ -147,5 +147,5 @@ bool pfc_watchdog_init(struct fabric_switch *sw, struct arena *arena)
 void pfc_watchdog_start(struct fabric_switch *sw, picoseconds now)
 {
     if (sw->config.watchdog.action != WATCHDOG_OFF)
-        timer_set(sw->clock, &sw->watchdog_poll, now + sw->config.watchdog.poll_ps);
+        timer_set_background(sw->clock, &sw->watchdog_poll, now + sw->config.watchdog.poll_ps);
 }

@@ -8,4 +8,4 @@ from emu.lab.ipc.messages import Done
 
 
 def answer(lab: ServedLab, query: JoinLab) -> Answer:
-    return Done(), [lab.clock.join_program()]
+    return Done(), lab.clock.join_program()

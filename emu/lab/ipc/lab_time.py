@@ -6,7 +6,8 @@ from __future__ import annotations
 from emu.lab.ipc.codec import Query, message
 
 RUNS, STANDS, PAUSED, FAILED = STATES = ("runs", "stands", "paused", "failed")
-"""`stands`: nothing is on the way. `paused`: a user has stopped time."""
+"""`stands`: nothing is on the way, or a program decides what the NICs do next. `paused`: a user has
+stopped time."""
 
 
 @message
@@ -39,8 +40,9 @@ class StepTime(Query[LabTime]):
 
 @message
 class JoinNics(Query[LabTime]):
-    """To the shim: NICs begin at the present time, which the answer has. The memory that they share
-    with the shim is the query's open file."""
+    """To the shim: NICs begin at the present time, which the answer has. The query's open files are
+    the memory that they share with the shim and, if a program posts their work, the eventfds
+    `nudge` and `resume`."""
 
     endless: bool = False
     """The spec's time limit does not end them: a program does."""
