@@ -1,0 +1,163 @@
+"""A program posts the work of a lab's NICs on the exact clock. While it waits for something outside
+the emulation, time stands, frames of other programs pass, and nobody uses the processor."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from emu.daemon.client import LabClient
+from emu.daemon.messages import GetStatus
+from emu.lab.ipc.lab_time import PauseTime
+from emu.lab.ipc.queries import GetPorts
+from emu.errors import UsageError
+from emu.spec.model import spec_from_text
+from emu.spec.scenario import Spec
+from tests.support.program_nics import (
+    ProgramNics,
+    processor_ns,
+    program_nics,
+    shim_of_this_process,
+)
+from tests.support.waiting import eventually
+
+SPEC = """
+name: idle
+seed: 5
+fabric: FABRIC
+topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 2}
+traffic: [{name: other, pattern: pair, from: h1, to: h4, op: write, size: 1MB}]
+"""
+ROCE = SPEC.replace("FABRIC", "roce")
+PERIODIC = (
+    ROCE
+    + "switches: {pfc: {}, ecn: {}, watchdog: {detection: 20us, restoration: 20us, poll: 10us}}\nsample_interval: 1us\n"
+)
+IB = SPEC.replace("FABRIC", "ib")
+FABRICS = pytest.mark.parametrize("text", [ROCE, PERIODIC, IB], ids=["roce", "periodic", "ib"])
+SIZE = 20_000
+
+
+@pytest.fixture(autouse=True)
+def runtime_folder(tmp_path: Path, lab_machine: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+
+def parsed(text: str) -> Spec:
+    return spec_from_text(text.encode(), source="idle.emu.yml")
+
+
+def time_of(nics: ProgramNics) -> tuple[str, int]:
+    with LabClient(nics.lab) as client:
+        status, _ = client.ask(GetStatus())
+    return status.time.state, status.time.now_ps
+
+
+def wait_until_it_stands(nics: ProgramNics, least_ps: int = 0) -> None:
+    """The state that others see is some milliseconds old."""
+
+    def stands() -> bool:
+        state, now_ps = time_of(nics)
+        return state == "stands" and now_ps >= least_ps
+
+    eventually(stands)
+
+
+@FABRICS
+def test_an_idle_lab_uses_no_processor(text: str) -> None:
+    """Neither before the first message nor after one, and its time stands."""
+    with program_nics(parsed(text)) as nics:
+        writer, least_ps = nics.writer("h1", "h4", SIZE), 0
+        for _ in range(2):
+            nics.run()
+            wait_until_it_stands(nics, least_ps)
+            shim, before = shim_of_this_process(), time_of(nics)
+            spent_ns = processor_ns(shim), processor_ns(os.getpid())
+            assert not select.select([nics.driver.nudge], [], [], 0.5)[0]
+            later_ns = processor_ns(shim), processor_ns(os.getpid())
+            assert later_ns[0] - spent_ns[0] < 5_000_000
+            assert later_ns[1] - spent_ns[1] < 5_000_000
+            assert time_of(nics) == before
+            writer.post()
+            least_ps = before[1] + 1
+
+
+@FABRICS
+def test_wall_time_changes_no_emulated_time(text: str) -> None:
+    """Whatever the program does between its messages, and how often it asks for time to go on."""
+    seen = []
+    for pauses in ([0.0] * 10, [0.001 * 3**turn for turn in range(6)] + [0.0, 0.01, 0.02, 0.0]):
+        with program_nics(parsed(text)) as nics:
+            writer, times = nics.writer("h1", "h4", SIZE), []
+            for pause in pauses:
+                for _ in range(int(pause * 1000) % 4 + 1):
+                    assert nics.run() == []
+                time.sleep(pause)
+                times.append(nics.now_ps)
+                writer.post()
+                (event,) = nics.run()
+                times += [event, writer.completion_ns()]
+        seen.append(times)
+    assert seen[0] == seen[1]
+    assert len(set(seen[0])) > 20
+
+
+@FABRICS
+def test_queries_are_answered_while_time_stands(text: str) -> None:
+    """Also while the program thinks after a completion. Time cannot be paused."""
+    with program_nics(parsed(text)) as nics, LabClient(nics.lab) as client:
+        writer = nics.writer("h1", "h4", SIZE)
+        writer.post()
+        nics.run()
+        wait_until_it_stands(nics, 1)
+        snapshot, _ = client.ask(GetPorts())
+        assert sum(snapshot.ports["leaf1:h1"].counters.values()) > 20
+        with pytest.raises(UsageError, match="a program is the NICs of the lab"):
+            client.ask(PauseTime())
+
+
+@pytest.mark.parametrize("text", [ROCE, PERIODIC], ids=["roce", "periodic"])
+def test_a_ping_passes_idle_nics(text: str) -> None:
+    with program_nics(parsed(text)) as nics:
+        nics.run()
+        ping = nics.start("h1", "ping", "-c", "5", "-i", "0.01", "-W", "5", "h4")
+        said = nics.serve(ping)
+        assert "5 received" in said
+        wait_until_it_stands(nics, 1)
+
+
+RECEIVE = """
+import socket
+with socket.create_server(("", 5000)) as server:
+    print("listening", flush=True)
+    line, _ = server.accept()
+    with line:
+        count = 0
+        while piece := line.recv(1 << 16):
+            count += len(piece)
+        line.sendall(str(count).encode())
+"""
+SEND = """
+import socket
+with socket.create_connection(("h4", 5000)) as line:
+    line.sendall(bytes(1_000_000))
+    line.shutdown(socket.SHUT_WR)
+    print(line.recv(100).decode())
+"""
+
+
+@pytest.mark.parametrize("text", [ROCE, PERIODIC], ids=["roce", "periodic"])
+def test_tcp_passes_idle_nics(text: str) -> None:
+    """A megabyte from one host to another, and an answer."""
+    with program_nics(parsed(text)) as nics:
+        nics.run()
+        server = nics.start("h4", sys.executable, "-c", RECEIVE)
+        assert server.stdout is not None
+        assert server.stdout.readline() == "listening\n"
+        assert nics.serve(nics.start("h1", sys.executable, "-c", SEND)) == "1000000\n"
+        nics.serve(server)
