@@ -1,5 +1,7 @@
 #include "sim/arena.h"
 
+#include <assert.h>
+#include <string.h>
 #include <sys/mman.h>
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -18,6 +20,15 @@ struct arena_chunk {
     void *mapped;
     size_t mapped_size;
 };
+
+/* A piece that was given back, at its own beginning. */
+struct arena_spare {
+    struct arena_spare *alike; /* the next of this size */
+    struct arena_spare *other; /* of the first of each size: that of another */
+    size_t size;
+};
+
+static_assert(sizeof(struct arena_spare) <= CACHE_LINE, "it has room in the smallest piece");
 
 #ifdef __SANITIZE_ADDRESS__
 enum { FENCE = CACHE_LINE }; /* between pieces, so that an access beyond one is found */
@@ -47,9 +58,46 @@ static bool add_chunk(struct arena *arena, size_t needed)
     return true;
 }
 
+/* What points to the first spare piece of that size, or would. */
+static struct arena_spare **spares_of(struct arena *arena, size_t size)
+{
+    struct arena_spare **place = &arena->spares;
+    while (*place && (*place)->size != size)
+        place = &(*place)->other;
+    return place;
+}
+
+/* NULL when there is no spare piece of that size. */
+static void *take_spare(struct arena *arena, size_t size)
+{
+    struct arena_spare **place = spares_of(arena, size), *spare = *place;
+    if (!spare)
+        return NULL;
+    if (spare->alike)
+        spare->alike->other = spare->other;
+    *place = spare->alike ? spare->alike : spare->other;
+    ASAN_UNPOISON_MEMORY_REGION(spare, size);
+    return memset(spare, 0, size);
+}
+
+void arena_give_back(struct arena *arena, void *piece, size_t count, size_t size)
+{
+    size_t taken = whole(count * size, CACHE_LINE);
+    if (!piece || !taken)
+        return;
+    struct arena_spare **place = spares_of(arena, taken), *spare = piece;
+    *spare = (struct arena_spare){
+        .alike = *place, .other = *place ? (*place)->other : NULL, .size = taken};
+    *place = spare;
+    ASAN_POISON_MEMORY_REGION(spare + 1, taken - sizeof *spare);
+}
+
 void *arena_take(struct arena *arena, size_t count, size_t size)
 {
     size_t taken = whole(count * size, CACHE_LINE);
+    void *spare = arena->spares ? take_spare(arena, taken) : NULL;
+    if (spare)
+        return spare;
     if ((size_t)(arena->end - arena->fresh) < taken + FENCE && !add_chunk(arena, taken + FENCE))
         return NULL;
     uint8_t *piece = arena->fresh;

@@ -1,5 +1,6 @@
 /* The memory of a fabric's parts: taken piece by piece while it is built, zeroed, in
- * whole cache lines, and given back all at once.
+ * whole cache lines, and given back all at once. A part that ends before the fabric gives its
+ * pieces back, and the next pieces of the same size are taken from these.
  *
  *     chunk │ ports of a switch │ addresses │ NIC │ its queue pairs │ ...  free │
  *
@@ -16,14 +17,18 @@
 #include <stdint.h>
 
 struct arena_chunk;
+struct arena_spare;
 
 struct arena {
     struct arena_chunk *chunks; /* the newest, and by it the older ones */
     uint8_t *fresh, *end;       /* the unused part of the newest block */
+    struct arena_spare *spares; /* pieces that were given back: one of each size */
 };
 
 /* NULL when there is no memory. */
 void *arena_take(struct arena *arena, size_t count, size_t size);
+/* `piece` was taken with these arguments; NULL: nothing happens. */
+void arena_give_back(struct arena *arena, void *piece, size_t count, size_t size);
 void arena_free(struct arena *arena);
 
 #endif

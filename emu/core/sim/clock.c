@@ -472,6 +472,15 @@ void timer_cancel(struct timer *timer)
     timer->at = NEVER;
 }
 
+/* What `ahead` points to may still lead to the timer. */
+void timer_remove(struct clock *clock, struct timer *timer)
+{
+    timer_cancel(timer);
+    clock->ahead = NULL;
+    if (timer->queued_at != NEVER)
+        leave(clock, timer);
+}
+
 picoseconds clock_next_deadline_besides(struct clock *clock, struct timer *timer)
 {
     picoseconds at = timer->at, next;

@@ -76,6 +76,8 @@ void timer_set_arrival(struct clock *clock, struct timer *timer, picoseconds at,
  * belongs to a frame. */
 void timer_set_background(struct clock *clock, struct timer *timer, picoseconds at);
 void timer_cancel(struct timer *timer);
+/* The same, and the clock knows nothing of the timer any more: its memory may be given back. */
+void timer_remove(struct clock *clock, struct timer *timer);
 
 static inline bool timer_is_set(const struct timer *timer)
 {
