@@ -106,12 +106,12 @@ class Context:
         return held
 
     def keep(self, made: Any, free: Callable[[Any], None]) -> Any:
-        """Frees an object with the NIC, and returns it."""
+        """Frees an object when the context is closed, and returns it."""
         self._kept.append((made, free))
         return made
 
     def close(self) -> None:
-        """Frees what `keep` was given, after the NIC has been freed."""
+        """Frees what `keep` was given, newest first. The clock must have stopped."""
         while self._kept:
             made, free = self._kept.pop()
             free(made)

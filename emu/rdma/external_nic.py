@@ -56,12 +56,11 @@ def nic_on(interface: str, far: str, *, slowdown: float) -> Iterator[Context]:
     topology = spec.topology.build()
     with ExitStack() as stack:
         stack.enter_context(hold_udp_port(lib.ROCE_UDP_PORT))
-        after_fabric = stack.enter_context(ExitStack())
         fabric = stack.enter_context(Fabric(spec, topology, NodeSubset.HOSTS, subnet=None))
         wire = packet_socket(interface), own.kernel.index
         clock = RealClock(fabric, slowdown, HostSockets({_HOST: wire}, None))
         context = Context(clock, topology.hosts[0], None, leads_outside=True)
-        after_fabric.callback(context.close)
+        stack.callback(context.close)
         fabric.connect()
         stack.callback(clock.close)
         clock.start()

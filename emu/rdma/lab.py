@@ -152,11 +152,13 @@ class Lab:
         *,
         exact: bool = False,
     ) -> Fabric:
-        """The fabric. Contexts are closed after it, because its NICs free queue pairs that still
-        use the contexts' queues."""
-        stack.callback(self._close_contexts)
+        """The fabric. Contexts are closed before it, because its clock still has the timers of
+        their queues."""
         topology = self.spec.topology.build()
-        return stack.enter_context(Fabric(self.spec, topology, members, subnet=subnet, exact=exact))
+        fabric = Fabric(self.spec, topology, members, subnet=subnet, exact=exact)
+        stack.enter_context(fabric)
+        stack.callback(self._close_contexts)
+        return fabric
 
     def _close_contexts(self) -> None:
         for host in self._hosts.values():

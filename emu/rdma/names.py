@@ -83,4 +83,5 @@ class WCFlag(IntFlag):
     WITH_IMM = lib.WC_WITH_IMM
     WITH_INV = lib.WC_WITH_INV
     GRH = lib.WC_GRH
-    """The receive is a datagram, and its first 40 bytes are reserved for the GRH."""
+    """The receive is a datagram that came with a GRH, or on RoCE with an IPv4 header. Its first 40
+    bytes are reserved for that; without the flag they stay as they are."""

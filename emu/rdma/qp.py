@@ -17,7 +17,7 @@ from emu.rdma.limits import LIMITS, refuse_non_member, refuse_numbers
 from emu.rdma.memory import PD
 from emu.rdma.names import QPState, QPType, WROpcode
 from emu.rdma.srq import SRQ
-from emu.rdma.work import NOTHING, RecvWR, SendWR
+from emu.rdma.work import NOTHING, RecvWR, SendWR, elements
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class QP:
     def post_send(self, wr: SendWR) -> None:
         """Raises LocalProtocolError, and has posted nothing, when that is not allowed."""
         clock = self._context.clock
-        request, _bytes = _request(wr, repr(self))  # these live until they are copied
+        request, _pointed_at = _request(wr, repr(self))  # these live until they are copied
         if wr.ah is not None:
             request.sl = self._level_to(wr.ah.address)
         with clock.frozen():
@@ -203,27 +203,26 @@ class QP:
         clock, sge = self._context.clock, wr.sge
         refuse_numbers(repr(self), wr.numbers())
         with clock.frozen():
-            refused = lib.verbs_post_recv(
-                self._work, wr.wr_id, sge.addr, sge.length, sge.lkey, clock.now_ps
-            )
+            refused = lib.verbs_post_recv(self._work, wr.wr_id, elements(sge), 1, clock.now_ps)
         refuse_receive(refused, repr(self), self._rooms[1], wr)
 
 
 def _request(wr: SendWR, subject: str) -> tuple[Any, Any]:
-    """The C `struct send_request`, and the bytes that it points to."""
+    """The C `struct send_request`, and what it points to."""
     refuse_non_member(subject, "opcode", wr.opcode, WROpcode)
     refuse_numbers(subject, wr.numbers())
     inlined = ffi.NULL if wr.inline is None else ffi.from_buffer("uint8_t[]", _inline(wr, subject))
+    sges = elements(wr.sge)
     request = ffi.new(
         "struct send_request *",
         {
             "wr_id": wr.wr_id,
             "verb": wr.opcode,
             "unsignaled": not wr.signaled,
-            "addr": wr.sge.addr,
-            "length": wr.sge.length if wr.inline is None else len(inlined),
+            "sges": sges,
+            "sge_count": 1,
             "inlined": inlined,
-            "lkey": wr.sge.lkey,
+            "inlined_bytes": 0 if wr.inline is None else len(inlined),
             "remote_addr": wr.remote_addr,
             "rkey": wr.rkey,
             "imm_data": wr.immediate,
@@ -235,7 +234,7 @@ def _request(wr: SendWR, subject: str) -> tuple[Any, Any]:
             "remote_qkey": wr.remote_qkey,
         },
     )
-    return request, inlined
+    return request, (inlined, sges)
 
 
 def _inline(wr: SendWR, subject: str) -> bytes:

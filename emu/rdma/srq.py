@@ -7,7 +7,7 @@ from emu.bindings.nics import have
 from emu.rdma.errors import refuse_receive
 from emu.rdma.limits import refuse_numbers
 from emu.rdma.memory import PD
-from emu.rdma.work import RecvWR
+from emu.rdma.work import RecvWR, elements
 
 
 class SRQ:
@@ -26,7 +26,5 @@ class SRQ:
         subject = f"{self.pd.context.name}'s shared queue"
         refuse_numbers(subject, wr.numbers())
         with clock.frozen():
-            refused = lib.verbs_post_srq_recv(
-                self.core, wr.wr_id, sge.addr, sge.length, sge.lkey, clock.now_ps
-            )
+            refused = lib.verbs_post_srq_recv(self.core, wr.wr_id, elements(sge), 1, clock.now_ps)
         refuse_receive(refused, subject, self.max_wr, wr)

@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from emu._core import ffi
 from emu.errors import RemoteProtocolError
 from emu.rdma.names import WCFlag, WCOpcode, WCStatus, WROpcode
 
@@ -29,6 +30,11 @@ class SGE:
     addr: int
     length: int
     lkey: int
+
+
+def elements(sge: SGE) -> Any:
+    """The scatter/gather list of that element, as a C array."""
+    return ffi.new("struct sge[]", [(sge.addr, sge.length, sge.lkey)])
 
 
 NOTHING = SGE(0, 0, 0)

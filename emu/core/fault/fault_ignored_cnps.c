@@ -4,6 +4,7 @@
 #include "fault/fault.h"
 #include "nic/nic.h"
 #include "nic/pacing.h"
+#include "nic/qp_table.h"
 
 struct ignored_cnps {
     struct fault fault;
@@ -30,7 +31,8 @@ static void inject(struct fault *fault, picoseconds now)
     container_of(fault, struct ignored_cnps, fault)->ignored_before = nic->counters.rp_cnp_ignored;
     nic->ignores_cnps = true;
     for (uint32_t i = 0; i < nic->qp_count; i++)
-        send_at_line_rate(&nic->qps[i], now);
+        if (qp_exists(&nic->qps[i]))
+            send_at_line_rate(&nic->qps[i], now);
     port_kick(fault->port, now);
 }
 

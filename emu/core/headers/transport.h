@@ -138,8 +138,9 @@ static inline void write_le32(uint8_t *bytes, uint32_t value)
 
 struct bth {
     uint8_t opcode;
-    bool mig_req; /* M: set by everybody but CNPs */
-    uint8_t pad;  /* bytes after the payload */
+    bool solicited; /* SE */
+    bool mig_req;   /* M: set by everybody but CNPs */
+    uint8_t pad;    /* bytes after the payload */
     uint8_t tver;
     uint16_t pkey;
     bool fecn, becn;
@@ -173,6 +174,7 @@ struct deth {
 static inline struct bth bth_read(const uint8_t *bytes)
 {
     return (struct bth){.opcode = bytes[0],
+                        .solicited = bytes[1] & 0x80,
                         .mig_req = bytes[1] & 0x40,
                         .pad = bytes[1] >> 4 & 3,
                         .tver = bytes[1] & 0x0F,
@@ -187,7 +189,8 @@ static inline struct bth bth_read(const uint8_t *bytes)
 static inline void bth_write(uint8_t *bytes, const struct bth *bth)
 {
     bytes[0] = bth->opcode;
-    bytes[1] = (uint8_t)((bth->mig_req ? 0x40 : 0) | bth->pad << 4 | bth->tver);
+    bytes[1] = (uint8_t)((bth->solicited ? 0x80 : 0) | (bth->mig_req ? 0x40 : 0) | bth->pad << 4 |
+                         bth->tver);
     write_be16(bytes + 2, bth->pkey);
     bytes[4] = (uint8_t)((bth->fecn ? 0x80 : 0) | (bth->becn ? 0x40 : 0));
     write_be24(bytes + 5, bth->dest_qp);

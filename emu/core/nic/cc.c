@@ -31,3 +31,9 @@ bool cc_init(struct cc *cc, struct arena *arena, struct clock *clock,
                           config->parameter_count) &&
            (!algorithm->init || algorithm->init(cc));
 }
+
+void cc_free(struct cc *cc, struct arena *arena)
+{
+    if (cc->priv)
+        arena_give_back(arena, cc->priv, 1, cc->algorithm->priv_bytes);
+}

@@ -52,8 +52,8 @@ struct cc_algorithm {
     void (*acknowledged)(struct cc *cc, const struct cc_ack *ack, picoseconds now);
     void (*on_becn)(struct cc *cc, picoseconds now);
     void (*lost)(struct cc *cc, picoseconds now);
-    /* The queue pair has failed or was reset: cancels the timers, and returns to the state before
-     * the first notification. */
+    /* The queue pair has failed, was reset, or ends: takes the timers off the clock, and returns to
+     * the state before the first notification. */
     void (*stop)(struct cc *cc);
 };
 
@@ -75,6 +75,9 @@ struct cc {
  * short. */
 bool cc_init(struct cc *cc, struct arena *arena, struct clock *clock,
              const struct cc_config *config);
+
+/* Gives the memory back. It must have been stopped, or never connected. */
+void cc_free(struct cc *cc, struct arena *arena);
 
 static inline void cc_connected(struct cc *cc, uint64_t line_rate_bps)
 {

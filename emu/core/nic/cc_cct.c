@@ -80,7 +80,7 @@ static void timer_fired(struct timer *timer, picoseconds now)
 static void stop(struct cc *cc)
 {
     struct cct *cct = cc->priv;
-    timer_cancel(&cct->timer);
+    timer_remove(cc->clock, &cct->timer);
     cct->ccti = (uint32_t)cct->ccti_min;
     set_rate(cc);
 }

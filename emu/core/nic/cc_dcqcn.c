@@ -138,8 +138,10 @@ static void dcqcn_sent(struct cc *cc, uint32_t wire, picoseconds now)
 
 static void dcqcn_stop(struct cc *cc)
 {
+    struct dcqcn *dcqcn = cc->priv;
     if (cc->rate_bps)
         release(cc);
+    timer_remove(cc->clock, &dcqcn->increase);
 }
 
 static const struct cc_algorithm dcqcn = {

@@ -223,9 +223,10 @@ static void nvidia_sent(struct cc *cc, uint32_t wire, picoseconds now)
 static void nvidia_stop(struct cc *cc)
 {
     struct dcqcn_nvidia *own = cc->priv;
-    timer_cancel(&own->reduce);
     if (cc->rate_bps)
         release(cc);
+    timer_remove(cc->clock, &own->reduce);
+    timer_remove(cc->clock, &own->increase);
 }
 
 static const struct cc_algorithm dcqcn_nvidia = {

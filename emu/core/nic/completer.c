@@ -28,8 +28,6 @@
  *    to the port, where queue pairs must not change. */
 #include "nic/completer.h"
 
-#include <string.h>
-
 #include "nic/credits.h"
 #include "nic/message.h"
 #include "nic/nic.h"
@@ -123,11 +121,13 @@ static void give_up(struct qp *qp, enum status status, picoseconds now)
 
 static void complete_unreliable(struct qp *qp, picoseconds now)
 {
+    struct requester *requester = &qp->requester;
     send_queue_complete(qp, now);
-    if (!qp->requester.broken)
+    if (!requester->broken)
         return;
     qp->state = QP_SQE;
-    send_queue_flush(qp, STATUS_LOC_PROT_ERR, now);
+    send_queue_flush(qp, requester_failure(requester), now);
+    requester->posted_end = requester->next; /* later messages have the PSNs of those flushed */
 }
 
 static void complete(struct timer *timer, picoseconds now)
@@ -136,7 +136,7 @@ static void complete(struct timer *timer, picoseconds now)
     if (qp->config.transport != TRANSPORT_RC)
         complete_unreliable(qp, now);
     else if (requester_cannot_continue(&qp->requester))
-        give_up(qp, STATUS_LOC_PROT_ERR, now);
+        give_up(qp, requester_failure(&qp->requester), now);
     port_kick(&qp->nic->port, now);
 }
 
@@ -230,7 +230,7 @@ static void settle(struct qp *qp, picoseconds now)
     if (qp->state == QP_ERR)
         return;
     if (requester_cannot_continue(&qp->requester)) {
-        give_up(qp, STATUS_LOC_PROT_ERR, now);
+        give_up(qp, requester_failure(&qp->requester), now);
         return;
     }
     qp_wake(qp, now);
@@ -323,8 +323,10 @@ static struct message *fetch_of(const struct requester *requester, uint64_t psn)
     return found ? message : NULL;
 }
 
-/* Whether to accept this response now. A response ahead of others shows that those were lost. */
-static bool is_taken(struct qp *qp, const struct message *message, uint64_t psn, picoseconds now)
+/* Whether to accept this response now; `memory` is then that of its message, as it was found. A
+ * response ahead of others shows that those were lost. */
+static bool is_taken(struct qp *qp, const struct message *message, uint64_t psn, uint8_t **memory,
+                     picoseconds now)
 {
     const struct recovery *recovery = qp->recovery;
     if (psn < qp->requester.unacked || (recovery->has_response && recovery->has_response(qp, psn)))
@@ -332,7 +334,7 @@ static bool is_taken(struct qp *qp, const struct message *message, uint64_t psn,
     bool in_turn = arrived_before(qp, psn, now);
     if (qp->state == QP_ERR)
         return false;
-    if (message_has_memory(qp, message))
+    if (message_find_memory(qp, message, memory))
         return in_turn || (recovery->keep_response && recovery->keep_response(qp, psn));
     if (in_turn)
         give_up(qp, STATUS_LOC_PROT_ERR, now);
@@ -362,9 +364,10 @@ void completer_response(struct qp *qp, const struct packet *packet, picoseconds 
     uint32_t offset = (uint32_t)(psn - message->first_psn) * qp->config.mtu;
     uint32_t left = message->length - offset;
     uint32_t bytes = left < qp->config.mtu ? left : qp->config.mtu;
-    if (packet->payload_bytes == bytes && is_taken(qp, message, psn, now)) {
-        if (message->bytes && packet->payload)
-            memcpy(message->bytes + offset, packet->payload, bytes);
+    uint8_t *memory;
+    if (packet->payload_bytes == bytes && is_taken(qp, message, psn, &memory, now)) {
+        if (packet->payload)
+            message_scatter(qp, message, memory, offset, packet->payload, bytes);
         taken(qp, message, psn, bytes, now);
     }
     settle(qp, now);
@@ -373,11 +376,11 @@ void completer_response(struct qp *qp, const struct packet *packet, picoseconds 
 static void receive_atomic_answer(struct qp *qp, const struct packet *packet, uint64_t psn,
                                   picoseconds now)
 {
+    uint8_t *memory;
     struct message *message = fetch_of(&qp->requester, psn);
-    if (!message || message->verb == VERB_READ || !is_taken(qp, message, psn, now))
+    if (!message || message->verb == VERB_READ || !is_taken(qp, message, psn, &memory, now))
         return;
-    if (message->bytes)
-        memcpy(message->bytes, &packet->original, ATOMIC_BYTES);
+    message_scatter(qp, message, memory, 0, (const uint8_t *)&packet->original, ATOMIC_BYTES);
     taken(qp, message, psn, ATOMIC_BYTES, now);
 }
 

@@ -39,6 +39,7 @@ struct cq *cq_new(struct clock *clock, uint32_t capacity, bool *event)
 
 void cq_free(struct cq *cq)
 {
+    timer_remove(cq->clock, &cq->due);
     free(cq->ring);
     free(cq);
 }

@@ -11,8 +11,6 @@
  * Left out: multicast, and congestion notification of datagrams. */
 #include "nic/datagram.h"
 
-#include <string.h>
-
 #include "headers/lrh.h"
 #include "nic/delivery.h"
 #include "nic/nic.h"
@@ -31,37 +29,50 @@ void address_init(struct address *address, const struct qp *qp, const struct qp_
     qp->nic->framing->prepare(&address->path, &qp->nic->config, &config, qp->qpn, remote);
 }
 
-static void place(uint8_t *bytes, const struct packet *packet)
+/* `memory`: that of the receive, as it was found. */
+static void place(const struct qp *qp, const struct receive *receive, uint8_t *memory,
+                  const struct packet *packet)
 {
     if (packet->ip)
-        memcpy(bytes + GRH_BYTES - IPV4_BYTES, packet->ip, IPV4_BYTES);
+        receive_scatter(qp, receive, memory, GRH_BYTES - IPV4_BYTES, packet->ip, IPV4_BYTES);
     if (packet->grh)
-        memcpy(bytes, packet->grh, GRH_BYTES);
+        receive_scatter(qp, receive, memory, 0, packet->grh, GRH_BYTES);
     if (packet->payload_bytes && packet->payload)
-        memcpy(bytes + GRH_BYTES, packet->payload, packet->payload_bytes);
+        receive_scatter(qp, receive, memory, GRH_BYTES, packet->payload, packet->payload_bytes);
+}
+
+static void describe(const struct qp *qp, struct receive *receive, const struct packet *packet)
+{
+    receive->has_immediate = packet_has_immediate(packet);
+    receive->has_invalidated = false;
+    receive->by_write = false;
+    receive->solicited = packet->bth.solicited;
+    receive->immediate = packet->immediate;
+    receive->src_qp = packet->deth.src_qp;
+    receive->has_grh = packet->ip || packet->grh;
+    if (!packet->lrh)
+        return;
+    receive->slid = (uint16_t)packet->source;
+    receive->sl = lrh_sl(packet->lrh);
+    receive->dlid_path_bits = (uint8_t)(lrh_dlid(packet->lrh) - qp->nic->config.address);
 }
 
 static void deliver(struct qp *qp, struct receive *receive, const struct packet *packet,
                     picoseconds now)
 {
-    uint8_t *bytes;
+    uint8_t *memory;
     uint32_t length = GRH_BYTES + packet->payload_bytes;
     enum status status = STATUS_LOC_PROT_ERR;
-    if (mr_find(&qp->nic->mrs, qp->config.pd, receive->lkey, receive->va, receive->length,
-                ACCESS_LOCAL_WRITE, &bytes))
+    if (receive_find_memory(qp, receive, &memory))
         status = length <= receive->length ? STATUS_SUCCESS : STATUS_LOC_LEN_ERR;
-    if (status == STATUS_SUCCESS && bytes)
-        place(bytes, packet);
+    if (status == STATUS_SUCCESS)
+        place(qp, receive, memory, packet);
     if (status == STATUS_SUCCESS && qp->peer && qp->peer->qpn == packet->deth.src_qp) {
         qp->responder.datagrams++;
         delivery_record_late(qp, packet->bth.psn, packet->payload_bytes, now);
     }
     receive->received_bytes = status == STATUS_SUCCESS ? length : 0;
-    receive->has_immediate = packet_has_immediate(packet);
-    receive->has_invalidated = false;
-    receive->by_write = false;
-    receive->immediate = packet->immediate;
-    receive->src_qp = packet->deth.src_qp;
+    describe(qp, receive, packet);
     receive_complete(qp, receive, status, now);
     if (status == STATUS_LOC_PROT_ERR)
         qp_fail_answering(qp, now);

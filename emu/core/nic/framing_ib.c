@@ -132,6 +132,7 @@ static enum verdict ib_open(const struct nic_config *own, const struct frame *fr
     if (!packet_parse(packet, lrh + route, covered - route, here - route))
         return VERDICT_MALFORMED;
     packet->source = read_be16(lrh + 6);
+    packet->lrh = lrh;
     packet->grh = is_global(lrh) ? lrh + LRH_BYTES : NULL;
     packet->ce = packet->bth.fecn;
     return VERDICT_OK;

@@ -23,7 +23,8 @@ struct nic {
     uint8_t first_class;             /* the class whose turn is first */
     const struct framing_ops *framing;
     struct qp *qps;
-    uint32_t qp_count;
+    uint32_t qp_count;              /* places that were ever used */
+    uint32_t first_free, last_free; /* of those, longest free first: place + 1; 0: none */
     struct clock *clock;
     struct frame_pool *pool;
     struct rng *rng;

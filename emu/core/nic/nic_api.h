@@ -20,7 +20,8 @@ struct srq;
 struct qp;
 struct workload;
 
-/* The number of a NIC's first queue pair; the others follow. 0 and 1 are for management. */
+/* The number of a NIC's first queue pair; the others follow (qp_table.h). 0 and 1 are for
+ * management. */
 enum { FIRST_QPN = 0x11 };
 
 /* This value of rnr_retry means no limit. */
@@ -51,6 +52,15 @@ enum access {
     ACCESS_REMOTE_WRITE = 2,
     ACCESS_REMOTE_READ = 4,
     ACCESS_REMOTE_ATOMIC = 8,
+};
+
+/* The most elements in a scatter/gather list. */
+enum { MAX_SGE = 16 };
+
+/* A scatter/gather element, by the names of ibv_sge: a range of registered memory. */
+struct sge {
+    uint64_t addr;
+    uint32_t length, lkey;
 };
 
 /* The result of a message or a receive, by the names of ibv_wc_status. */
@@ -179,16 +189,25 @@ struct qp_remote {
 
 /* Registers `length` bytes at `bytes` under the addresses from `va` on, for the queue pairs of
  * protection domain `pd` (any number; 0 if there is only one). The caller owns the bytes, which
- * must outlive the NIC. A NIC that elides payloads needs none (NULL). Returns the region's key,
- * for local and remote use; 0 when max_regions are registered, or bytes are missing. */
+ * must outlive the region or the NIC. A NIC that elides payloads needs none (NULL). Returns the
+ * region's key, for local and remote use; 0 when max_regions are registered, or bytes are missing.
+ */
 uint32_t nic_add_region(struct nic *nic, uint32_t pd, uint64_t va, uint64_t length, uint32_t access,
                         uint8_t *bytes);
 
-/* Invalidates a key. False when the key does not exist, or no longer exists. */
+/* Invalidates a key. False when the key does not exist, or no longer exists. In both cases the NIC
+ * never again touches the region's bytes. A message that still needs them fails when its turn comes
+ * to be sent, or answered: with LOC_PROT_ERR at their own side, with REM_ACCESS_ERR at the other,
+ * and with REM_OP_ERR if they are a receive's. */
 bool nic_invalidate(struct nic *nic, uint32_t pd, uint32_t key);
 
 /* NULL when the NIC has max_qps queue pairs, memory is short, or the config is invalid. */
 struct qp *nic_add_qp(struct nic *nic, const struct qp_config *config);
+
+/* Cancels all that is posted to the queue pair, and ends it; its pointer is invalid from then on.
+ * Packets that are still on their way to it are treated like those to a queue pair that never was.
+ * Not for queue pairs of a workload or of IP over InfiniBand. */
+void nic_remove_qp(struct nic *nic, struct qp *qp, int64_t now_ps);
 
 uint32_t qp_number(const struct qp *qp);
 

@@ -5,8 +5,8 @@
 #include "nic/completer.h"
 #include "nic/datagram.h"
 #include "nic/pacing.h"
-#include "nic/qp_lifecycle.h"
 #include "nic/qp_state.h"
+#include "nic/qp_table.h"
 #include "nic/requester.h"
 #include "nic/responder.h"
 #include "nic/response_queue.h"
@@ -74,17 +74,6 @@ uint32_t nic_add_region(struct nic *nic, uint32_t pd, uint64_t va, uint64_t leng
 bool nic_invalidate(struct nic *nic, uint32_t pd, uint32_t key)
 {
     return mr_invalidate(&nic->mrs, pd, key);
-}
-
-struct qp *nic_add_qp(struct nic *nic, const struct qp_config *config)
-{
-    if (nic->qp_count == nic->config.max_qps)
-        return NULL;
-    struct qp *qp = &nic->qps[nic->qp_count];
-    if (!qp_init(qp, nic, FIRST_QPN + nic->qp_count, config))
-        return NULL;
-    nic->qp_count++;
-    return qp;
 }
 
 const struct nic_counters *nic_counters(const struct nic *nic)
@@ -345,10 +334,9 @@ static struct qp *find_qp(struct nic *nic, const struct packet *packet)
     struct nic_counters *counters = &nic->counters;
     if (packet->type == PACKET_ALIEN)
         return dropped(&counters->rx_other);
-    uint32_t place = packet->bth.dest_qp - FIRST_QPN;
-    if (place >= nic->qp_count)
+    struct qp *qp = qp_numbered(nic, packet->bth.dest_qp);
+    if (!qp)
         return dropped(&counters->rx_unknown_qp);
-    struct qp *qp = &nic->qps[place];
     if (!in_partition(qp->config.pkey, packet->bth.pkey))
         return dropped(&counters->rx_pkey_violations);
     if (qp->state == QP_ERR)
@@ -451,6 +439,5 @@ const struct qp *nic_addressee(const struct nic *nic, const struct frame *frame)
     uint32_t body = nic->framing->header_bytes;
     if (frame->stored < body + BTH_BYTES)
         return NULL;
-    uint32_t place = bth_read(frame->bytes + body).dest_qp - FIRST_QPN;
-    return place < nic->qp_count ? &nic->qps[place] : NULL;
+    return qp_place(nic, bth_read(frame->bytes + body).dest_qp);
 }

@@ -27,9 +27,48 @@ static bool shares_interval(const struct qp *qp, const struct qp *other)
            (qp->config.cnp.per == CNP_PER_ADDRESS && other->remote.address == qp->remote.address);
 }
 
+/* Another queue pair that shares this one's interval; NULL: none does. */
+static struct qp *find_heir(const struct qp *qp)
+{
+    struct nic *nic = qp->nic;
+    for (uint32_t i = 0; i < nic->qp_count; i++)
+        if (&nic->qps[i] != qp && nic->qps[i].notification_point == &qp->own_point)
+            return &nic->qps[i];
+    return NULL;
+}
+
+/* The interval of `qp` becomes that of `heir`, for all that share it. */
+static void bequeath(struct qp *qp, struct qp *heir)
+{
+    struct nic *nic = qp->nic;
+    struct notification_point *from = &qp->own_point, *to = &heir->own_point;
+    to->next_at = from->next_at;
+    to->pending_qp = from->pending_qp;
+    if (to->pending_qp)
+        timer_set(nic->clock, &to->due, from->due.at);
+    for (uint32_t i = 0; i < nic->qp_count; i++)
+        if (nic->qps[i].notification_point == from)
+            nic->qps[i].notification_point = to;
+}
+
+void notification_point_leave(struct qp *qp)
+{
+    struct notification_point *point = qp->notification_point;
+    if (point->pending_qp == qp) {
+        point->pending_qp = NULL;
+        timer_cancel(&point->due);
+    }
+    struct qp *heir = find_heir(qp);
+    if (heir)
+        bequeath(qp, heir);
+    timer_remove(qp->nic->clock, &qp->own_point.due);
+    notification_point_init(qp);
+}
+
 void notification_point_join(struct qp *qp)
 {
     struct nic *nic = qp->nic;
+    notification_point_leave(qp);
     for (uint32_t i = 0; i < nic->qp_count; i++)
         if (nic->qps[i].state == QP_RTS && shares_interval(qp, &nic->qps[i])) {
             qp->notification_point = nic->qps[i].notification_point;

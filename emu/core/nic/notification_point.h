@@ -17,7 +17,8 @@
  * that does not keep marks forgets those in the interval: the next CNP waits for a mark after it.
  *
  * Each queue pair has its own interval, or all queue pairs with the same remote address share
- * one, or all of the NIC do. A shared interval belongs to the first queue pair of the group. */
+ * one, or all of the NIC do. A shared interval belongs to one queue pair of the group, at first the
+ * first; when that one leaves the group, another inherits it. */
 #ifndef EMU_NIC_NOTIFICATION_POINT_H
 #define EMU_NIC_NOTIFICATION_POINT_H
 
@@ -25,8 +26,10 @@
 
 /* Set-up only. */
 void notification_point_init(struct qp *qp);
-/* Set-up only: finds the interval that this queue pair shares. Its remote must be set. */
+/* Finds the interval that this queue pair shares from now on. Its remote must be set. */
 void notification_point_join(struct qp *qp);
+/* It shares no interval any more, and owes no CNP. */
+void notification_point_leave(struct qp *qp);
 
 /* A packet with CE arrived for this queue pair. */
 void notification_point_see(struct qp *qp, const struct packet *packet, picoseconds now);

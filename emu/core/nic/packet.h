@@ -56,7 +56,8 @@ struct packet {
     uint32_t payload_bytes;
     uint32_t source;    /* IPv4 address or LID of the sender */
     const uint8_t *ip;  /* its IPv4 header; NULL: it has none */
-    const uint8_t *grh; /* the same */
+    const uint8_t *lrh; /* its local and */
+    const uint8_t *grh; /* its global route header; NULL: it has none */
     struct deth deth;
     union {
         struct reth reth;
@@ -76,7 +77,7 @@ struct packet {
 
 /* Reads `bytes` from the BTH through the pad, `length` on the wire, of which the first
  * `stored` are there. False when they are too short, or no multiple of four.
- * Sets all but `source`, `ip` and `ce`. */
+ * Sets all but `source`, `ip`, `lrh`, `grh` and `ce`. */
 bool packet_parse(struct packet *packet, const uint8_t *bytes, uint32_t length, uint32_t stored);
 
 /* Bytes of the BTH and the extension headers that the opcode has. */

@@ -15,9 +15,10 @@
  *  - response_queue.c  holds the ACKs, NAKs, READ and atomic responses that are due
  *  - pacing.c          decides when data may leave, by the rate of congestion control
  *  - turns.c           lets the queue pairs of a NIC take turns
+ *  - qp_table.c        has the queue pairs of a NIC and their numbers
  *  - qp_state.c        what each state allows
  *  - qp_error.c        how a queue pair fails
- *  - qp_lifecycle.c    set-up, connection and states
+ *  - qp_lifecycle.c    set-up, connection, states and end
  *
  * This header holds the data that all of them share. Each of them includes it; it includes none
  * of them.
@@ -80,7 +81,7 @@ struct responder {
     bool in_message;
     uint8_t type;             /* enum packet_type of the message that is coming in */
     uint32_t first_psn;       /* of that message */
-    uint8_t *into;            /* where its next byte goes, ... */
+    uint64_t va;              /* WRITE: its first byte's place, ... */
     uint32_t key;             /* ... in the region of this key */
     uint32_t remaining;       /* bytes: WRITE still to come, SEND still room for */
     uint32_t received;        /* bytes of it so far */
@@ -107,7 +108,6 @@ struct resource {
     picoseconds ready_at; /* READ: memory has answered */
     uint64_t va;          /* READ */
     uint32_t length, rkey;
-    uint8_t *bytes;
     struct run stream, repair; /* what is being sent, and what is sent before it */
 };
 
@@ -143,6 +143,7 @@ struct qp {
     struct qp *peer; /* the other end, or what stands in for it; for records only */
     void *owner;     /* whatever its application keeps with it */
     uint32_t qpn;
+    uint32_t next_free; /* of a free place (qp_table.h) */
     enum qp_state state;
     struct qp_config config;
     struct qp_remote remote;

@@ -13,6 +13,7 @@
 #include "nic/requester.h"
 #include "nic/responder.h"
 #include "nic/response_queue.h"
+#include "nic/turns.h"
 
 enum { RETRY_MAX = 7, TIMER_CODE_MAX = 31 };
 
@@ -52,6 +53,15 @@ static void reset_transport_state(struct qp *qp)
     begin_at_first_psn(qp);
 }
 
+static void give_back_memory(struct qp *qp)
+{
+    response_queue_free(qp);
+    if (qp->recovery->free)
+        qp->recovery->free(qp);
+    send_times_free(&qp->requester.send_times, qp->nic->arena);
+    cc_free(&qp->cc, qp->nic->arena);
+}
+
 bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_config *config)
 {
     const struct recovery *recovery = recovery_named(config->recovery);
@@ -61,14 +71,46 @@ bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_confi
     qp->config.recovery = recovery->name;
     qp->config.pkey = config->pkey ? config->pkey : PKEY_DEFAULT;
     qp->recovery = recovery;
-    if (!cc_init(&qp->cc, nic->arena, nic->clock, &config->cc) || !make_room(qp))
+    if (!cc_init(&qp->cc, nic->arena, nic->clock, &config->cc) || !make_room(qp)) {
+        give_back_memory(qp);
         return false;
+    }
     pacing_init(qp);
     notification_point_init(qp);
     completer_init(qp);
     responder_init(qp);
     reset_transport_state(qp);
     return true;
+}
+
+/* ---- the end ----------------------------------------------------------------------- */
+
+static void remove_timers(struct qp *qp)
+{
+    struct timer *timers[] = {&qp->wake, &qp->responder.failing, &qp->requester.ack_timeout,
+                              &qp->requester.completion};
+    for (size_t i = 0; i < sizeof timers / sizeof *timers; i++)
+        timer_remove(qp->nic->clock, timers[i]);
+}
+
+/* The other end expects none of its messages any more. */
+static void part_from_peer(struct qp *qp)
+{
+    if (!qp->peer)
+        return;
+    qp->peer->responder.next_expected = NULL;
+    qp->peer->peer = NULL;
+}
+
+void qp_end(struct qp *qp, picoseconds now)
+{
+    qp->state = QP_RESET;
+    qp_stop(qp, STATUS_CANCELLED, now);
+    turns_remove(qp);
+    notification_point_leave(qp);
+    remove_timers(qp);
+    part_from_peer(qp);
+    give_back_memory(qp);
 }
 
 /* ---- states ------------------------------------------------------------------------- */

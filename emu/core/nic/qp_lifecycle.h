@@ -8,4 +8,8 @@
 /* Set-up only. False when the config is wrong or memory is short. */
 bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_config *config);
 
+/* Cancels all that is posted. Neither clock, nor NIC, nor the other end refers to the queue pair
+ * any more, and its memory is given back. */
+void qp_end(struct qp *qp, picoseconds now);
+
 #endif

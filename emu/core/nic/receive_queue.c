@@ -1,7 +1,10 @@
 #include "nic/receive_queue.h"
 
+#include <string.h>
+
 #include "nic/nic.h"
 #include "nic/qp_state.h"
+#include "nic/sge.h"
 
 static void finish(struct nic *nic, struct qp *qp, struct receive *receive, enum status status,
                    picoseconds now)
@@ -17,11 +20,30 @@ static void finish(struct nic *nic, struct qp *qp, struct receive *receive, enum
         receive->completed(receive, now);
 }
 
-static bool may_be_written(const struct nic *nic, uint32_t pd, const struct receive *receive)
+static bool find_memory(const struct nic *nic, uint32_t pd, const struct receive *receive,
+                        uint8_t **bytes)
 {
-    uint8_t *bytes;
-    return receive->length == 0 || mr_find(&nic->mrs, pd, receive->lkey, receive->va,
-                                           receive->length, ACCESS_LOCAL_WRITE, &bytes);
+    *bytes = NULL;
+    if (receive->length == 0)
+        return true;
+    if (receive->sges)
+        return sges_are_valid(&nic->mrs, pd, receive->sges, receive->sge_count, ACCESS_LOCAL_WRITE);
+    return mr_find(&nic->mrs, pd, receive->lkey, receive->va, receive->length, ACCESS_LOCAL_WRITE,
+                   bytes);
+}
+
+bool receive_find_memory(const struct qp *qp, const struct receive *receive, uint8_t **bytes)
+{
+    return find_memory(qp->nic, qp->config.pd, receive, bytes);
+}
+
+void receive_scatter(const struct qp *qp, const struct receive *receive, uint8_t *memory,
+                     uint32_t offset, const uint8_t *from, uint32_t bytes)
+{
+    if (memory)
+        memcpy(memory + offset, from, bytes);
+    else if (receive->sges)
+        sges_scatter(&qp->nic->mrs, qp->config.pd, receive->sges, offset, from, bytes);
 }
 
 static void append(struct receive_queue *queue, struct receive *receive)
@@ -36,27 +58,49 @@ static void append(struct receive_queue *queue, struct receive *receive)
     queue->count++;
 }
 
-enum status receive_queue_admit(const struct qp *qp, const struct receive *receive)
+enum status receive_queue_state(const struct qp *qp)
 {
     if (qp_can(qp, POSTS_FLUSH) && !qp_can(qp, CAN_POST_RECEIVE))
         return STATUS_WR_FLUSH_ERR;
-    if (!qp_can(qp, CAN_POST_RECEIVE) || qp->config.srq)
-        return STATUS_LOC_QP_OP_ERR;
-    return may_be_written(qp->nic, qp->config.pd, receive) ? STATUS_SUCCESS : STATUS_LOC_PROT_ERR;
+    return qp_can(qp, CAN_POST_RECEIVE) && !qp->config.srq ? STATUS_SUCCESS : STATUS_LOC_QP_OP_ERR;
+}
+
+enum status receive_queue_admit(const struct qp *qp, const struct receive *receive)
+{
+    uint8_t *bytes;
+    enum status status = receive_queue_state(qp);
+    if (status != STATUS_SUCCESS)
+        return status;
+    return receive_find_memory(qp, receive, &bytes) ? STATUS_SUCCESS : STATUS_LOC_PROT_ERR;
 }
 
 enum status srq_admit(const struct srq *srq, const struct receive *receive)
 {
-    return may_be_written(srq->nic, srq->pd, receive) ? STATUS_SUCCESS : STATUS_LOC_PROT_ERR;
+    uint8_t *bytes;
+    return find_memory(srq->nic, srq->pd, receive, &bytes) ? STATUS_SUCCESS : STATUS_LOC_PROT_ERR;
 }
 
-void receive_queue_post(struct qp *qp, struct receive *receive, picoseconds now)
+static void post(struct qp *qp, struct receive *receive, enum status status, picoseconds now)
 {
-    enum status status = receive_queue_admit(qp, receive);
     if (status == STATUS_SUCCESS)
         append(&qp->responder.own, receive);
     else
         finish(qp->nic, qp, receive, status, now);
+}
+
+void receive_queue_post(struct qp *qp, struct receive *receive, picoseconds now)
+{
+    post(qp, receive, receive_queue_admit(qp, receive), now);
+}
+
+void receive_queue_post_unchecked(struct qp *qp, struct receive *receive, picoseconds now)
+{
+    post(qp, receive, receive_queue_state(qp), now);
+}
+
+void srq_post_unchecked(struct srq *srq, struct receive *receive)
+{
+    append(&srq->queue, receive);
 }
 
 void srq_post(struct srq *srq, struct receive *receive, picoseconds now)

@@ -12,6 +12,20 @@ void srq_post(struct srq *srq, struct receive *receive, picoseconds now);
 /* STATUS_SUCCESS if the receive would be posted, or else the status of its immediate failure. */
 enum status receive_queue_admit(const struct qp *qp, const struct receive *receive);
 enum status srq_admit(const struct srq *srq, const struct receive *receive);
+/* The same for any receive whose memory is valid. */
+enum status receive_queue_state(const struct qp *qp);
+
+/* Posts a receive whose memory is checked only when a message takes it. */
+void receive_queue_post_unchecked(struct qp *qp, struct receive *receive, picoseconds now);
+void srq_post_unchecked(struct srq *srq, struct receive *receive);
+
+/* Whether the queue pair may use its memory now. Then `bytes` is where that begins in the host;
+ * NULL: it is in several pieces, or elided. */
+bool receive_find_memory(const struct qp *qp, const struct receive *receive, uint8_t **bytes);
+
+/* Copies a part of a packet there. `memory`: as it was found. */
+void receive_scatter(const struct qp *qp, const struct receive *receive, uint8_t *memory,
+                     uint32_t offset, const uint8_t *from, uint32_t bytes);
 
 /* The oldest receive, which is the caller's now; NULL when there is none. */
 struct receive *receive_queue_take(struct qp *qp);

@@ -23,9 +23,11 @@ struct recovery {
     bool resumes;        /* within a message; otherwise a message begins again from nothing */
     bool counts_retries; /* every loss that is reported is one; otherwise the timer's alone */
 
-    /* Set-up only; absent: nothing to do. False when memory is short. */
+    /* Set-up and end; absent: nothing to do. init: false when memory is short; free is called then
+     * too. */
     bool (*init)(struct qp *qp);
     void (*reset)(struct qp *qp); /* nothing is in flight any more */
+    void (*free)(struct qp *qp);  /* gives back what init took, after a reset */
 
     /* Requester: a packet before `end` is missing, those in [first, end) are not. */
     void (*missed)(struct qp *qp, uint64_t first, uint64_t end);

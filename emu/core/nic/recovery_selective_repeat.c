@@ -63,6 +63,16 @@ static uint32_t power_of_two_from(uint32_t number)
     return power;
 }
 
+static size_t sender_bytes(uint32_t places)
+{
+    return sizeof(struct selective_sender) + places / 8;
+}
+
+static size_t receiver_bytes(uint32_t places)
+{
+    return sizeof(struct selective_receiver) + places * sizeof(struct kept);
+}
+
 static bool init(struct qp *qp)
 {
     uint32_t window = qp->config.window;
@@ -70,16 +80,25 @@ static bool init(struct qp *qp)
         return false;
     uint32_t marks = power_of_two_from(2 * window < MARKS_MIN ? MARKS_MIN : 2 * window);
     uint32_t places = power_of_two_from(2 * window);
-    struct selective_sender *sender = arena_take(qp->nic->arena, 1, sizeof *sender + marks / 8);
-    struct selective_receiver *receiver =
-        arena_take(qp->nic->arena, 1, sizeof *receiver + places * sizeof *receiver->kept);
+    struct selective_sender *sender = arena_take(qp->nic->arena, 1, sender_bytes(marks));
+    struct selective_receiver *receiver = arena_take(qp->nic->arena, 1, receiver_bytes(places));
     qp->requester.recovery_priv = sender;
     qp->responder.recovery_priv = receiver;
-    if (!sender || !receiver)
-        return false;
-    sender->places = marks;
-    receiver->places = places;
-    return true;
+    if (sender)
+        sender->places = marks;
+    if (receiver)
+        receiver->places = places;
+    return sender && receiver;
+}
+
+static void free_memory(struct qp *qp)
+{
+    struct selective_sender *sender = qp->requester.recovery_priv;
+    struct selective_receiver *receiver = qp->responder.recovery_priv;
+    if (sender)
+        arena_give_back(qp->nic->arena, sender, 1, sender_bytes(sender->places));
+    if (receiver)
+        arena_give_back(qp->nic->arena, receiver, 1, receiver_bytes(receiver->places));
 }
 
 /* ---- requester: marks ------------------------------------------------------------ */
@@ -317,6 +336,7 @@ static const struct recovery selective_repeat = {
     .resumes = true,
     .init = init,
     .reset = reset,
+    .free = free_memory,
     .missed = missed,
     .resend_all = resend_all,
     .has_response = has_response,

@@ -14,9 +14,11 @@
  *    between two of them, and while packets wait to be sent again.
  *  - A message of an unreliable transport is complete when its last packet begins to leave.
  *  - If the key of a message was invalidated, the message, or the rest of it, is not sent. It fails
- *    after all messages before it are complete.
+ *    after all messages before it are complete. So does a message that was refused when it was
+ *    posted.
+ *  - A solicited event is requested in the last packet of a message that takes a receive.
  *
- * Left out: fences, solicited events, lists of several buffers. */
+ * Left out: fences. */
 #include "nic/requester.h"
 
 #include <assert.h>
@@ -195,6 +197,7 @@ static struct packet headers_of(const struct qp *qp, const struct segment *segme
                                     .pad = (uint8_t)segment->pad,
                                     .pkey = qp->config.pkey,
                                     .dest_qp = message->to ? message->to->qpn : qp->remote.qpn,
+                                    .solicited = message->solicited && segment->last,
                                     .ack_req = segment->ack_req,
                                     .psn = (uint32_t)qp->requester.next & PSN_MASK},
                             .immediate = message->immediate};
@@ -213,12 +216,11 @@ static struct packet headers_of(const struct qp *qp, const struct segment *segme
     return packet;
 }
 
-static void write_payload(const struct message *message, const struct segment *segment,
+/* `memory`: that of the message, as it was found. */
+static void write_payload(const struct qp *qp, const struct segment *segment, const uint8_t *memory,
                           uint8_t *payload)
 {
-    if (segment->bytes)
-        memcpy(payload, (message->inlined ? message->inlined : message->bytes) + segment->offset,
-               segment->bytes);
+    message_gather(qp, qp->requester.current, memory, segment->offset, payload, segment->bytes);
     memset(payload + segment->bytes, 0, segment->pad);
 }
 
@@ -259,6 +261,12 @@ static void assume_acknowledged(struct qp *qp, picoseconds now)
 bool requester_cannot_continue(const struct requester *requester)
 {
     return requester->broken && requester->current->first_psn <= requester->unacked;
+}
+
+enum status requester_failure(const struct requester *requester)
+{
+    uint8_t refusal = requester->current->refusal;
+    return refusal ? (enum status)refusal : STATUS_LOC_PROT_ERR;
 }
 
 /* The current message cannot be sent. It fails after those before it are complete. */
@@ -312,7 +320,8 @@ static void advance(struct qp *qp, const struct segment *segment, picoseconds no
 struct frame *requester_send(struct qp *qp, picoseconds now)
 {
     const struct message *message = qp->requester.current;
-    if (!message_has_memory(qp, message)) {
+    uint8_t *memory;
+    if (message->refusal || !message_find_memory(qp, message, &memory)) {
         fail_current_message(qp, now);
         return NULL;
     }
@@ -322,7 +331,7 @@ struct frame *requester_send(struct qp *qp, picoseconds now)
     if (!frame)
         return NULL;
     if (frame_is_whole(frame))
-        write_payload(message, &segment,
+        write_payload(qp, &segment, memory,
                       nic_frame_body(qp->nic, frame) + packet_header_bytes(segment.opcode));
     qp->nic->framing->seal(message->to ? &message->to->path : &qp->path, TRAFFIC_DATA, frame);
     advance(qp, &segment, now);

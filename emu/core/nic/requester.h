@@ -31,4 +31,7 @@ void requester_start_ack_timeout(struct qp *qp, picoseconds now);
 /* Whether the oldest message that is not over cannot be sent. */
 bool requester_cannot_continue(const struct requester *requester);
 
+/* Why the current message, which cannot be sent, fails. */
+enum status requester_failure(const struct requester *requester);
+
 #endif

@@ -51,12 +51,10 @@ static bool length_fits_opcode(const struct qp *qp, const struct packet *packet)
 }
 
 /* A transfer of zero bytes needs no memory. */
-static bool may_access(const struct qp *qp, const struct reth *reth, enum access access,
-                       uint8_t **bytes)
+static bool may_access(const struct qp *qp, uint32_t key, uint64_t va, uint32_t length,
+                       enum access access, uint8_t **bytes)
 {
-    return mr_find(&qp->nic->mrs, qp->config.pd, reth->rkey, reth->va, reth->dma_length, access,
-                   bytes) ||
-           reth->dma_length == 0;
+    return mr_find(&qp->nic->mrs, qp->config.pd, key, va, length, access, bytes) || length == 0;
 }
 
 static uint8_t begin_write(struct qp *qp, const struct reth *reth)
@@ -66,9 +64,8 @@ static uint8_t begin_write(struct qp *qp, const struct reth *reth)
         return AETH_NAK_INVALID_REQUEST;
     responder->remaining = reth->dma_length;
     responder->key = reth->rkey;
-    return may_access(qp, reth, ACCESS_REMOTE_WRITE, &responder->into)
-               ? AETH_ACK
-               : AETH_NAK_REMOTE_ACCESS_ERROR;
+    responder->va = reth->va;
+    return AETH_ACK;
 }
 
 /* A message that begins again still has its receive. */
@@ -86,12 +83,8 @@ static uint8_t begin_send(struct qp *qp)
     uint8_t syndrome = find_receive(qp);
     if (syndrome != AETH_ACK)
         return syndrome;
-    const struct receive *receive = responder->receive;
-    responder->remaining = receive->length;
-    responder->key = receive->lkey;
-    bool granted = mr_find(&qp->nic->mrs, qp->config.pd, receive->lkey, receive->va,
-                           receive->length, ACCESS_LOCAL_WRITE, &responder->into);
-    return granted || receive->length == 0 ? AETH_ACK : AETH_NAK_REMOTE_OPERATIONAL_ERROR;
+    responder->remaining = responder->receive->length;
+    return AETH_ACK;
 }
 
 static uint8_t begin(struct qp *qp, const struct packet *packet)
@@ -100,12 +93,18 @@ static uint8_t begin(struct qp *qp, const struct packet *packet)
     return packet->type == PACKET_WRITE ? begin_write(qp, &packet->reth) : begin_send(qp);
 }
 
-static uint8_t go_on(const struct qp *qp, const struct packet *packet)
+/* Finds where the message begins in the host. NULL: it goes into several pieces, or is elided. */
+static uint8_t find_memory(const struct qp *qp, const struct packet *packet, uint8_t **memory)
 {
-    if (mr_has(&qp->nic->mrs, qp->config.pd, qp->responder.key))
-        return AETH_ACK;
-    return packet->type == PACKET_WRITE ? AETH_NAK_REMOTE_ACCESS_ERROR
-                                        : AETH_NAK_REMOTE_OPERATIONAL_ERROR;
+    const struct responder *responder = &qp->responder;
+    if (packet->type == PACKET_SEND)
+        return receive_find_memory(qp, responder->receive, memory)
+                   ? AETH_ACK
+                   : AETH_NAK_REMOTE_OPERATIONAL_ERROR;
+    uint32_t length = responder->received + responder->remaining;
+    return may_access(qp, responder->key, responder->va, length, ACCESS_REMOTE_WRITE, memory)
+               ? AETH_ACK
+               : AETH_NAK_REMOTE_ACCESS_ERROR;
 }
 
 static uint8_t fits_message(const struct responder *responder, const struct packet *packet)
@@ -126,20 +125,25 @@ static uint8_t admit_end(struct qp *qp, const struct packet *packet)
     return AETH_ACK;
 }
 
-static uint8_t admit_payload(struct qp *qp, const struct packet *packet)
+static uint8_t admit_payload(struct qp *qp, const struct packet *packet, uint8_t **memory)
 {
-    uint8_t syndrome = packet->starts ? begin(qp, packet) : go_on(qp, packet);
+    uint8_t syndrome = packet->starts ? begin(qp, packet) : AETH_ACK;
+    if (syndrome == AETH_ACK)
+        syndrome = find_memory(qp, packet, memory);
     if (syndrome == AETH_ACK)
         syndrome = fits_message(&qp->responder, packet);
     return syndrome == AETH_ACK && packet->ends ? admit_end(qp, packet) : syndrome;
 }
 
-static uint8_t admit_read(struct qp *qp, const struct packet *packet, uint8_t **bytes)
+static uint8_t admit_read(struct qp *qp, const struct packet *packet)
 {
-    if (packet->reth.dma_length > MESSAGE_MAX || qp->responses.capacity == 0)
+    const struct reth *reth = &packet->reth;
+    uint8_t *bytes;
+    if (reth->dma_length > MESSAGE_MAX || qp->responses.capacity == 0)
         return AETH_NAK_INVALID_REQUEST;
-    return may_access(qp, &packet->reth, ACCESS_REMOTE_READ, bytes) ? AETH_ACK
-                                                                    : AETH_NAK_REMOTE_ACCESS_ERROR;
+    return may_access(qp, reth->rkey, reth->va, reth->dma_length, ACCESS_REMOTE_READ, &bytes)
+               ? AETH_ACK
+               : AETH_NAK_REMOTE_ACCESS_ERROR;
 }
 
 static uint8_t admit_atomic(struct qp *qp, const struct packet *packet, uint8_t **bytes)
@@ -163,14 +167,18 @@ static bool is_in_turn(const struct qp *qp, const struct packet *packet)
 /* ---- executing --------------------------------------------------------------- */
 
 /* Payload or memory may be elided; then only the length is counted. */
-static void take_payload(struct responder *responder, const struct packet *packet)
+static void take_payload(struct qp *qp, const struct packet *packet, uint8_t *memory)
 {
-    responder->remaining -= packet->payload_bytes;
-    responder->received += packet->payload_bytes;
-    if (!responder->into || !packet->payload)
+    struct responder *responder = &qp->responder;
+    uint32_t offset = responder->received, bytes = packet->payload_bytes;
+    responder->remaining -= bytes;
+    responder->received += bytes;
+    if (!packet->payload)
         return;
-    memcpy(responder->into, packet->payload, packet->payload_bytes);
-    responder->into += packet->payload_bytes;
+    if (packet->type == PACKET_SEND)
+        receive_scatter(qp, responder->receive, memory, offset, packet->payload, bytes);
+    else if (memory)
+        memcpy(memory + offset, packet->payload, bytes);
 }
 
 static void finish_receive(struct qp *qp, const struct packet *packet, picoseconds now)
@@ -183,6 +191,8 @@ static void finish_receive(struct qp *qp, const struct packet *packet, picosecon
     receive->has_invalidated = packet->headers & HEADER_IETH;
     receive->immediate = packet->immediate;
     receive->by_write = packet->type == PACKET_WRITE;
+    receive->solicited = packet->bth.solicited;
+    receive->has_grh = false;
     receive->src_qp = qp->remote.qpn;
     if (receive->has_invalidated)
         mr_invalidate(&qp->nic->mrs, qp->config.pd, packet->immediate);
@@ -211,13 +221,15 @@ static void count_message(struct responder *responder)
     responder->msn = (responder->msn + 1) & PSN_MASK;
 }
 
-static void execute_payload(struct qp *qp, const struct packet *packet, picoseconds now)
+/* `memory`: as it was found for the packet. */
+static void execute_payload(struct qp *qp, const struct packet *packet, uint8_t *memory,
+                            picoseconds now)
 {
     struct responder *responder = &qp->responder;
     if (packet->starts)
         responder->first_psn = responder->expected;
     if (packet->payload_bytes)
-        take_payload(responder, packet);
+        take_payload(qp, packet, memory);
     move_on(responder, 1);
     responder->type = packet->type;
     responder->in_message = !packet->ends;
@@ -233,14 +245,12 @@ static uint32_t packets_of(const struct qp *qp, uint32_t length)
     return length ? (length - 1) / qp->config.mtu + 1 : 1;
 }
 
-static void execute_read(struct qp *qp, const struct packet *packet, uint8_t *bytes,
-                         struct resource *resource)
+static void execute_read(struct qp *qp, const struct packet *packet, struct resource *resource)
 {
     count_message(&qp->responder);
     resource->va = packet->reth.va;
     resource->length = packet->reth.dma_length;
     resource->rkey = packet->reth.rkey;
-    resource->bytes = bytes;
     resource->ready_at = qp->nic->clock->now + qp->nic->config.path.read_ps;
     resource->packets = packets_of(qp, resource->length);
     resource->msn = qp->responder.msn;
@@ -348,14 +358,14 @@ static uint8_t execute_fetch(struct qp *qp, const struct packet *packet)
 {
     uint8_t *bytes;
     bool is_read = packet->type == PACKET_READ;
-    uint8_t syndrome = is_read ? admit_read(qp, packet, &bytes) : admit_atomic(qp, packet, &bytes);
+    uint8_t syndrome = is_read ? admit_read(qp, packet) : admit_atomic(qp, packet, &bytes);
     if (syndrome != AETH_ACK)
         return syndrome;
     struct resource *resource = response_queue_add(qp);
     if (!resource)
         return AETH_NAK_INVALID_REQUEST;
     if (is_read)
-        execute_read(qp, packet, bytes, resource);
+        execute_read(qp, packet, resource);
     else
         execute_atomic(qp, packet, bytes, resource);
     return AETH_ACK;
@@ -363,10 +373,10 @@ static uint8_t execute_fetch(struct qp *qp, const struct packet *packet)
 
 static void receive_expected(struct qp *qp, const struct packet *packet, picoseconds now)
 {
-    uint8_t syndrome = AETH_NAK_INVALID_REQUEST;
+    uint8_t syndrome = AETH_NAK_INVALID_REQUEST, *memory;
     bool is_fetch = packet->type == PACKET_READ || packet->type == PACKET_ATOMIC;
     if (is_in_turn(qp, packet))
-        syndrome = is_fetch ? execute_fetch(qp, packet) : admit_payload(qp, packet);
+        syndrome = is_fetch ? execute_fetch(qp, packet) : admit_payload(qp, packet, &memory);
     if (syndrome != AETH_ACK) {
         refuse(qp, packet, syndrome, now);
         return;
@@ -375,7 +385,7 @@ static void receive_expected(struct qp *qp, const struct packet *packet, picosec
         return;
     if (packet->bth.ack_req || response_queue_has_nak(qp))
         response_queue_owe(qp, AETH_ACK);
-    execute_payload(qp, packet, now);
+    execute_payload(qp, packet, memory, now);
 }
 
 /* Executes packets that arrived too early and are expected now. */
@@ -467,10 +477,11 @@ static void receive_unreliable(struct qp *qp, const struct packet *packet, picos
     if (packet->starts)
         drop_message(qp);
     responder->expected = packet->bth.psn;
-    uint8_t syndrome =
-        is_in_turn(qp, packet) ? admit_payload(qp, packet) : AETH_NAK_INVALID_REQUEST;
+    uint8_t syndrome = AETH_NAK_INVALID_REQUEST, *memory;
+    if (is_in_turn(qp, packet))
+        syndrome = admit_payload(qp, packet, &memory);
     if (syndrome == AETH_ACK) {
-        execute_payload(qp, packet, now);
+        execute_payload(qp, packet, memory, now);
         return;
     }
     if (syndrome == AETH_NAK_REMOTE_OPERATIONAL_ERROR) {

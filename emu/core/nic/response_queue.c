@@ -35,6 +35,12 @@ bool response_queue_init(struct qp *qp)
     return !responses->places || responses->ring;
 }
 
+void response_queue_free(struct qp *qp)
+{
+    struct response_queue *responses = &qp->responses;
+    arena_give_back(qp->nic->arena, responses->ring, responses->places, sizeof *responses->ring);
+}
+
 void response_queue_reset(struct qp *qp)
 {
     struct response_queue *responses = &qp->responses;
@@ -242,9 +248,15 @@ static void answered_one(struct qp *qp, struct resource *resource)
         turns_join(qp, TRAFFIC_ACKNOWLEDGE);
 }
 
-static bool has_region(const struct qp *qp, const struct resource *resource)
+/* Finds the bytes of a response in the host; NULL: they are elided. False when their region is
+ * gone. */
+static bool find_payload(const struct qp *qp, const struct resource *resource,
+                         const struct run *run, uint32_t payload, uint8_t **bytes)
 {
-    return resource->length == 0 || mr_has(&qp->nic->mrs, qp->config.pd, resource->rkey);
+    uint64_t va = resource->va + (uint64_t)run->next * qp->config.mtu;
+    return mr_find(&qp->nic->mrs, qp->config.pd, resource->rkey, va, payload, ACCESS_REMOTE_READ,
+                   bytes) ||
+           resource->length == 0;
 }
 
 /* The response with that PSN cannot be sent, because its region was invalidated; a NAK is sent
@@ -262,11 +274,12 @@ struct frame *response_queue_send_data(struct qp *qp, picoseconds now)
 {
     struct resource *resource = qp->responses.first;
     const struct run *run = next_run(resource);
-    if (!has_region(qp, resource)) {
+    uint32_t payload = response_payload(qp, resource, run), pad = -payload & 3;
+    uint8_t *bytes;
+    if (!find_payload(qp, resource, run, payload, &bytes)) {
         refuse_read(qp, (resource->first_psn + run->next) & PSN_MASK, now);
         return NULL;
     }
-    uint32_t payload = response_payload(qp, resource, run), pad = -payload & 3;
     struct packet packet = headers(qp, response_opcode(run), resource->first_psn + run->next);
     packet.bth.pad = (uint8_t)pad;
     packet.aeth.msn = resource->msn;
@@ -276,7 +289,7 @@ struct frame *response_queue_send_data(struct qp *qp, picoseconds now)
     if (frame_is_whole(frame)) {
         uint8_t *body = nic_frame_body(qp->nic, frame) + packet_header_bytes(packet.bth.opcode);
         if (payload)
-            memcpy(body, resource->bytes + (size_t)run->next * qp->config.mtu, payload);
+            memcpy(body, bytes, payload);
         memset(body + payload, 0, pad);
     }
     qp->nic->framing->seal(&qp->path, TRAFFIC_DATA, frame);

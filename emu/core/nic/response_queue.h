@@ -9,6 +9,8 @@ enum { CNP_BODY_BYTES = BTH_BYTES + CNP_PAYLOAD_BYTES };
 
 /* Set-up only. False when memory is short. */
 bool response_queue_init(struct qp *qp);
+/* Gives the memory back. */
+void response_queue_free(struct qp *qp);
 
 /* How many READs and atomics the other end may have outstanding from now on. False, and nothing
  * changed, when that is more than there was at set-up. */

@@ -44,25 +44,16 @@ static bool length_is_valid(const struct qp *qp, const struct message *message)
     return message->length <= MESSAGE_MAX;
 }
 
-static bool find_memory(const struct qp *qp, struct message *message)
+enum status send_queue_admit(const struct qp *qp, const struct message *message)
 {
-    if (message->inlined)
-        return true;
-    uint32_t access = message_is_fetch(message) ? ACCESS_LOCAL_WRITE : 0;
-    return mr_find(&qp->nic->mrs, qp->config.pd, message->lkey, message->local_va, message->length,
-                   access, &message->bytes) ||
-           message->length == 0;
-}
-
-enum status send_queue_admit(const struct qp *qp, struct message *message)
-{
+    uint8_t *bytes;
     if (qp_can(qp, POSTS_FLUSH))
         return STATUS_WR_FLUSH_ERR;
     if (!qp_can(qp, CAN_POST) || !transport_has(qp, message))
         return STATUS_LOC_QP_OP_ERR;
     if (!length_is_valid(qp, message))
         return STATUS_LOC_LEN_ERR;
-    return find_memory(qp, message) ? STATUS_SUCCESS : STATUS_LOC_PROT_ERR;
+    return message_find_memory(qp, message, &bytes) ? STATUS_SUCCESS : STATUS_LOC_PROT_ERR;
 }
 
 static uint32_t packets_of(uint32_t length, uint32_t mtu)
@@ -93,19 +84,18 @@ static picoseconds before_its_first_byte(const struct qp *qp, const struct messa
     return host_path_before(path, message->length, message_is_fetch(message));
 }
 
-void send_queue_post(struct qp *qp, struct message *message, picoseconds now)
+static void begin_record(const struct message *message, picoseconds now)
 {
-    struct requester *requester = &qp->requester;
     *message->record = (struct message_record){.started_ps = now,
                                                .first_sent_ps = NEVER,
                                                .delivered_ps = NEVER,
                                                .completed_ps = NEVER,
                                                .status = STATUS_PENDING};
-    enum status status = send_queue_admit(qp, message);
-    if (status != STATUS_SUCCESS) {
-        complete(qp, message, status, now);
-        return;
-    }
+}
+
+static void enqueue(struct qp *qp, struct message *message, picoseconds now)
+{
+    struct requester *requester = &qp->requester;
     message->ready_at = now + before_its_first_byte(qp, message);
     message->packets = packets_of(message->length, qp->config.mtu);
     message->first_psn = requester->posted_end;
@@ -114,6 +104,29 @@ void send_queue_post(struct qp *qp, struct message *message, picoseconds now)
     append(qp, message);
     qp_wake(qp, now);
     port_kick(&qp->nic->port, now);
+}
+
+void send_queue_post(struct qp *qp, struct message *message, picoseconds now)
+{
+    enum status status = send_queue_admit(qp, message);
+    begin_record(message, now);
+    if (status == STATUS_SUCCESS)
+        enqueue(qp, message, now);
+    else
+        complete(qp, message, status, now);
+}
+
+/* It waits for its turn as a message that waits for nothing else would. */
+void send_queue_post_refused(struct qp *qp, struct message *message, enum status refusal,
+                             picoseconds now)
+{
+    begin_record(message, now);
+    message->refusal = (uint8_t)refusal;
+    message->verb = VERB_WRITE;
+    message->length = 0;
+    message->inlined = NULL;
+    message->sges = NULL;
+    enqueue(qp, message, now);
 }
 
 /* ---- completing ---------------------------------------------------------------- */

@@ -5,10 +5,15 @@
 #include "nic/qp.h"
 
 /* STATUS_SUCCESS if the message would be sent, or else the status of its immediate failure. */
-enum status send_queue_admit(const struct qp *qp, struct message *message);
+enum status send_queue_admit(const struct qp *qp, const struct message *message);
 
 /* Appends a message; completes it at once when it cannot be sent. */
 void send_queue_post(struct qp *qp, struct message *message, picoseconds now);
+
+/* Appends a message that was not admitted, in a state that accepts messages. It fails with
+ * `refusal` when its turn comes to be sent, and the queue pair with it. */
+void send_queue_post_refused(struct qp *qp, struct message *message, enum status refusal,
+                             picoseconds now);
 
 /* Completes every message whose packets are all acknowledged. */
 void send_queue_complete(struct qp *qp, picoseconds now);

@@ -10,6 +10,11 @@ bool send_times_init(struct send_times *send_times, struct arena *arena)
     return true;
 }
 
+void send_times_free(struct send_times *send_times, struct arena *arena)
+{
+    arena_give_back(arena, send_times->ring, SEND_TIMES, sizeof *send_times->ring);
+}
+
 void send_times_note(struct send_times *send_times, uint64_t psn, bool again, picoseconds now)
 {
     if (send_times->ring)

@@ -20,6 +20,8 @@ struct send_times {
 /* Set-up only. False when memory is short. */
 bool send_times_init(struct send_times *send_times, struct arena *arena);
 
+void send_times_free(struct send_times *send_times, struct arena *arena);
+
 /* A packet leaves, for the first time or again. */
 void send_times_note(struct send_times *send_times, uint64_t psn, bool again, picoseconds now);
 

@@ -36,3 +36,27 @@ void turns_leave(struct nic *nic, enum traffic traffic, uint8_t tc)
     if (!turns->first)
         nic->waiting[traffic] &= (uint16_t) ~(1u << tc);
 }
+
+/* Nothing happens when the queue pair is not in that list. */
+static void remove_from(struct nic *nic, enum traffic traffic, uint8_t tc, const struct qp *qp)
+{
+    struct turns *turns = &nic->turns[traffic][tc];
+    struct qp *before = NULL, *found = turns->first;
+    for (; found && found != qp; found = found->turns[traffic].next)
+        before = found;
+    if (found && !before)
+        turns_leave(nic, traffic, tc);
+    if (!found || !before)
+        return;
+    before->turns[traffic].next = found->turns[traffic].next;
+    found->turns[traffic].waiting = false;
+    if (turns->last == found)
+        turns->last = before;
+}
+
+void turns_remove(struct qp *qp)
+{
+    for (enum traffic traffic = 0; traffic < TRAFFIC_KINDS; traffic++)
+        for (uint8_t tc = 0; qp->turns[traffic].waiting && tc < CLASSES; tc++)
+            remove_from(qp->nic, traffic, tc, qp);
+}

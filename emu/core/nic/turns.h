@@ -12,4 +12,7 @@ void turns_join(struct qp *qp, enum traffic traffic);
 /* The first queue pair of this kind and class waits no longer. */
 void turns_leave(struct nic *nic, enum traffic traffic, uint8_t tc);
 
+/* The queue pair waits for nothing any more. */
+void turns_remove(struct qp *qp);
+
 #endif

@@ -5,7 +5,12 @@
  *     post_recv ─▶ slots ─▶ receive queue ─▶ completion queue ─▶ cq_poll
  *
  * The slots are allocated with the queue pair, one for each work request that may be outstanding.
- * A request that is not allowed is refused with the reason, and changes nothing.
+ *
+ * There are two ways to post. `post` refuses a request that is not allowed, with the reason, and
+ * changes nothing. `submit` does as hardware and its drivers do: it refuses only what a driver sees
+ * without the NIC. What is wrong with other requests is found when their turn comes. Such a request
+ * completes with an error after all before it, and its queue pair fails, or in the case of UC and
+ * UD its send queue.
  *
  * Plain declarations only, as in nic_api.h. Everything here is called between two runs of the
  * clock. */
@@ -29,20 +34,26 @@ struct work_completion {
         verb; /* enum verb; for a receive the message that took it: VERB_SEND or VERB_WRITE_IMM */
     bool is_receive;  /* otherwise a send request */
     uint8_t wc_flags; /* bits of enum wc_flag */
+    bool solicited;   /* a receive whose sender asked for a solicited event */
     uint32_t byte_len;
     uint32_t imm_data; /* immediate data, or the invalidated key */
     uint32_t qp_num;
     uint32_t src_qp; /* the sender's queue pair */
+    /* Of datagrams on InfiniBand. */
+    uint16_t slid;
+    uint8_t sl, dlid_path_bits;
 };
 
-/* A send work request, by the names of ibv_send_wr, with a single scatter/gather element. */
+/* A send work request, by the names of ibv_send_wr. */
 struct send_request {
     uint64_t wr_id;
     int verb;        /* enum verb */
     bool unsignaled; /* success makes no completion */
-    uint64_t addr;
-    uint32_t length, lkey;
-    const uint8_t *inlined; /* inline data of `length` bytes, copied at once; or NULL */
+    bool solicited;  /* the receiver gets a solicited event, if the message takes a receive */
+    const struct sge *sges; /* read during the call only */
+    uint32_t sge_count;     /* at most MAX_SGE; 0: an empty message */
+    const uint8_t *inlined; /* inline data in place of the list, copied at once; or NULL */
+    uint32_t inlined_bytes;
     uint64_t remote_addr;
     uint32_t rkey;
     uint32_t imm_data; /* immediate data, or the key to invalidate */
@@ -55,17 +66,15 @@ struct send_request {
 };
 
 /* Why a work request was refused, apart from the reasons in enum status. */
-enum refusal { REFUSED_QUEUE_FULL = -1, REFUSED_INLINE = -2 };
+enum refusal { REFUSED_QUEUE_FULL = -1, REFUSED_INLINE = -2, REFUSED_SGE_COUNT = -3 };
 
 /* ---- set-up: NULL when memory is short ---- */
 
 /* A queue for `capacity` completions. `event` becomes true when one can be polled. */
 struct cq *cq_new(struct clock *clock, uint32_t capacity, bool *event);
-void cq_free(struct cq *cq);
 
 /* A receive queue that several queue pairs of one protection domain share. */
 struct verbs_srq *verbs_srq_new(struct nic *nic, uint32_t pd, uint32_t max_wr);
-void verbs_srq_free(struct verbs_srq *srq);
 /* The value for qp_config.srq. */
 struct srq *verbs_srq_queue(struct verbs_srq *srq);
 
@@ -73,9 +82,17 @@ struct srq *verbs_srq_queue(struct verbs_srq *srq);
  * needs no receive slots. Each send slot has room for max_inline_data bytes. */
 struct verbs_qp *verbs_qp_new(struct qp *qp, struct cq *send_cq, struct cq *recv_cq,
                               uint32_t max_send_wr, uint32_t max_recv_wr, uint32_t max_inline_data);
-/* Completion queues, shared receive queues and queue pairs are freed after the NIC, which still
- * refers to them. */
+
+/* ---- the end ----
+ *
+ * In this order: nic_remove_qp for a queue pair, verbs_qp_free, and then cq_free and verbs_srq_free
+ * for each queue that no queue pair uses any more. Without nic_remove_qp once the clock runs no
+ * more; but the clock must still be there. */
+
+/* Removes its completions that were not polled yet, too. */
 void verbs_qp_free(struct verbs_qp *qp);
+void cq_free(struct cq *cq);
+void verbs_srq_free(struct verbs_srq *srq);
 
 /* ---- between two runs of the clock ---- */
 
@@ -85,10 +102,19 @@ bool verbs_modify(struct verbs_qp *qp, enum qp_state to, int64_t now_ps);
 /* Returns 0 when the request was posted. Otherwise returns an enum status or enum refusal, and
  * nothing has changed. A failed queue pair accepts every request, and flushes it. */
 int verbs_post_send(struct verbs_qp *qp, const struct send_request *request, int64_t now_ps);
-int verbs_post_recv(struct verbs_qp *qp, uint64_t wr_id, uint64_t addr, uint32_t length,
-                    uint32_t lkey, int64_t now_ps);
-int verbs_post_srq_recv(struct verbs_srq *srq, uint64_t wr_id, uint64_t addr, uint32_t length,
-                        uint32_t lkey, int64_t now_ps);
+int verbs_post_recv(struct verbs_qp *qp, uint64_t wr_id, const struct sge *sges, uint32_t sge_count,
+                    int64_t now_ps);
+int verbs_post_srq_recv(struct verbs_srq *srq, uint64_t wr_id, const struct sge *sges,
+                        uint32_t sge_count, int64_t now_ps);
+
+/* False, and nothing has changed, when the queue is full, the list or the inline data is too long,
+ * a READ or atomic has inline data, the state of the queue pair takes no request (LOC_QP_OP_ERR of
+ * `post`), or, for a receive, the queue pair has a shared receive queue. */
+bool verbs_submit_send(struct verbs_qp *qp, const struct send_request *request, int64_t now_ps);
+bool verbs_submit_recv(struct verbs_qp *qp, uint64_t wr_id, const struct sge *sges,
+                       uint32_t sge_count, int64_t now_ps);
+bool verbs_submit_srq_recv(struct verbs_srq *srq, uint64_t wr_id, const struct sge *sges,
+                           uint32_t sge_count);
 
 /* Takes the oldest completion; false when there is none. */
 bool cq_poll(struct cq *cq, struct work_completion *completion);

@@ -37,15 +37,19 @@ struct message {
     const struct address *to; /* datagrams only */
     const uint8_t *inlined;   /* inline data; NULL: the bytes are in a region */
     uint8_t verb;             /* enum verb */
+    bool solicited;           /* asks the receiver for a solicited event */
+    uint8_t refusal;          /* enum status: why it fails when its turn comes; 0: it does not */
+    uint8_t sge_count;
     uint32_t lkey, rkey;
     uint64_t local_va, remote_va;
     uint32_t length;
+    const struct sge
+        *sges;          /* its memory, in place of lkey and local_va; NULL: it is in one piece */
     uint32_t immediate; /* or the key to invalidate */
     uint64_t compare, swap_add;
     /* The send queue's own. */
     struct message *next;
     picoseconds ready_at; /* the NIC has its first byte */
-    uint8_t *bytes;       /* of the message, here; NULL: none, or elided */
     uint64_t first_psn;   /* of its first packet, not wrapped */
     uint32_t packets;     /* PSNs it takes: of a READ those of the responses */
     uint32_t ssn;         /* its number in the send queue, from 1 on */
@@ -69,14 +73,21 @@ struct receive {
     uint32_t lkey;
     uint64_t va;
     uint32_t length;
+    uint32_t sge_count;
+    const struct sge *sges; /* its memory, in place of lkey and va; NULL: it is in one piece */
     /* The outcome. */
     int32_t status;          /* enum status */
     uint32_t received_bytes; /* datagrams: with the 40 of a GRH */
     bool has_immediate, has_invalidated;
     bool by_write;      /* it only reports a WRITE with immediate data */
+    bool solicited;     /* the sender asked for a solicited event */
     uint32_t immediate; /* or the key that was invalidated */
-    uint32_t src_qp;    /* datagrams */
-    struct qp *qp;      /* the queue pair that took it, or that it was flushed with */
+    uint32_t src_qp;
+    /* Datagrams; all but has_grh on InfiniBand only. */
+    bool has_grh;
+    uint8_t sl, dlid_path_bits;
+    uint16_t slid;
+    struct qp *qp; /* the queue pair that took it, or that it was flushed with */
     /* The receive queue's own. */
     struct receive *next;
 };

@@ -282,6 +282,50 @@ TEST(repeated_read_is_refused_after_key_invalidation)
     end_all(&bench);
 }
 
+/* Registers other memory until the key is given out again, for less memory than before. */
+static uint8_t *repeat_key(struct nic *nic, uint32_t key)
+{
+    uint8_t *bytes = malloc(1);
+    for (;;) {
+        uint32_t other = nic_add_region(nic, 0, 0, 1, 0, bytes);
+        EXPECT(other);
+        if (other == key)
+            return bytes;
+        nic_invalidate(nic, 0, other);
+    }
+}
+
+/* The bytes of a region are freed while a message needs them, and its key names another one. */
+TEST(repeated_key_does_not_lead_to_freed_bytes)
+{
+    static const enum verb verbs[] = {VERB_SEND, VERB_WRITE, VERB_READ};
+    for (size_t v = 0; v < 3; v++)
+        for (int side = 0; side < 2; side++) {
+            struct bench bench;
+            struct test_wqe wqe = {0};
+            struct receive receive;
+            bench_init(&bench, FRAMING_ETHERNET, &bench_qp_config);
+            uint8_t *bytes = calloc(1, LENGTH);
+            uint32_t access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ;
+            uint32_t key = nic_add_region(&bench.nic[side], 0, FIRST_VA, LENGTH, access, bytes);
+            if (side == 1)
+                bench.sink_key[1] = bench.source_key[1] = key;
+            else
+                bench.sink_key[0] = bench.source_key[0] = key;
+            bench_receive(&bench, bench.qp[1], &receive, 0, LENGTH);
+            bench_post(&bench, bench.qp[0], &wqe, verbs[v], 0, 0, LENGTH);
+            bench_run(&bench, SOON);
+            EXPECT(nic_invalidate(&bench.nic[side], 0, key));
+            free(bytes);
+            uint8_t *other = repeat_key(&bench.nic[side], key);
+            bench_run(&bench, 10 * PS_PER_MS);
+            enum status refused = verbs[v] == VERB_SEND ? STATUS_REM_OP_ERR : STATUS_REM_ACCESS_ERR;
+            EXPECT_EQUAL(side ? refused : STATUS_LOC_PROT_ERR, wqe.record.status);
+            free(other);
+            end_all(&bench);
+        }
+}
+
 MAIN(RUN(posted_message_fails_after_its_key_is_invalidated),
      RUN(invalidated_key_fails_only_its_own_message),
      RUN(invalid_key_does_not_block_other_queue_pairs),
@@ -292,4 +336,5 @@ MAIN(RUN(posted_message_fails_after_its_key_is_invalidated),
      RUN(send_stops_when_the_receive_key_is_invalidated),
      RUN(send_with_invalidate_stops_another_queue_pairs_write),
      RUN(read_is_answered_until_its_key_is_invalidated),
-     RUN(repeated_read_is_refused_after_key_invalidation))
+     RUN(repeated_read_is_refused_after_key_invalidation),
+     RUN(repeated_key_does_not_lead_to_freed_bytes))
