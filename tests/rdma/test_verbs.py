@@ -133,8 +133,10 @@ def test_completion_has_immediate_data_or_invalidated_key(lab: Lab) -> None:
 
 
 def test_datagram_completion_names_its_sender(lab: Lab) -> None:
-    """The first 40 bytes are for the GRH, which packets of an InfiniBand subnet lack; the completion
-    has the number of the sender's queue pair."""
+    """The completion has the number of the sender's queue pair. The first 40 bytes are for the GRH.
+
+    Packets within an InfiniBand subnet have none.
+    """
     client, server = players(lab, QPType.UD)
     to = AH(server.context.address)
     flags = WCFlag.GRH if lab.spec.fabric_kind.is_ethernet else WCFlag(0)

@@ -32,43 +32,73 @@ static void end_all(struct bench *bench)
     bench_free(bench);
 }
 
+/* No timer of a list lies in these bytes, nor in memory that was given back. */
+static void expect_none_in(const struct timer *first, const void *from, size_t bytes)
+{
+    for (const struct timer *timer = first; timer; timer = timer->next)
+        EXPECT(timer->fire && (uintptr_t)timer - (uintptr_t)from >= bytes);
+}
+
+static void expect_no_timer_in(const struct clock *clock, const void *from, size_t bytes)
+{
+    expect_none_in(clock->present, from, bytes);
+    for (int wheel = 0; wheel < WHEELS; wheel++)
+        for (int slot = 0; slot < SLOTS; slot++)
+            expect_none_in(clock->wheels[wheel].first[slot], from, bytes);
+}
+
+/* A message from program 0 to program 1, and another behind it. */
+static void begin_messages(struct program programs[2], enum verb verb)
+{
+    struct sge here = source_sge(&programs[0], 0, LENGTH),
+               there = sink_sge(&programs[1], 0, LENGTH);
+    if (verb == VERB_READ)
+        here = sink_sge(&programs[0], 0, LENGTH);
+    struct send_request request = request_of(&programs[0], verb, 1, &here, 1, 0);
+    EXPECT(verbs_submit_recv(programs[1].verbs, 2, &there, 1, 0));
+    EXPECT(program_submit(&programs[0], &request));
+    EXPECT(program_submit(&programs[0], &request));
+}
+
+static void expect_nothing_after(struct program *program, picoseconds end)
+{
+    struct work_completion completion;
+    while (cq_poll(program->cq, &completion))
+        EXPECT(completion.at_ps <= end && completion.status == STATUS_SUCCESS);
+}
+
+/* One of two programs removes its queue pair at a time when packets are lost and marked. */
+static void remove_at(picoseconds at, int side, enum verb verb, const char *recovery)
+{
+    struct bench bench;
+    struct program programs[2];
+    struct qp_config config = config_of(recovery);
+    config.cc = bench_dcqcn;
+    config.cnp.becn = BECN_IN_CNP;
+    bench_init(&bench, FRAMING_ETHERNET, &config);
+    bench.plan[0][5] = bench.plan[1][5] = DROP;
+    bench.plan[0][7] = bench.plan[1][7] = MARK;
+    programs_connect(programs, &bench, &config);
+    begin_messages(programs, verb);
+    bench_run(&bench, at);
+    nic_remove_qp(&bench.nic[side], programs[side].qp, bench.clock.now);
+    expect_no_timer_in(&bench.clock, programs[side].qp, sizeof(struct qp));
+    bench_run(&bench, PS_PER_MS);
+    expect_nothing_after(&programs[side], at);
+    verbs_qp_free(programs[side].verbs);
+    cq_free(programs[side].cq);
+    program_end(&programs[!side]);
+    end_all(&bench);
+}
+
 TEST(removed_queue_pair_completes_nothing)
 {
     static const enum verb verbs[] = {VERB_SEND, VERB_WRITE, VERB_READ};
     for (int r = 0; r < 3; r++)
-        for (size_t v = 0; v < 3; v++)
+        for (int v = 0; v < 3; v++)
             for (int side = 0; side < 2; side++)
-                for (picoseconds at = 0; at < 20 * PS_PER_US; at += 1700 * PS_PER_NS) {
-                    struct bench bench;
-                    struct program programs[2];
-                    struct qp_config config = config_of(recoveries[r]);
-                    config.cc = bench_dcqcn;
-                    bench_init(&bench, FRAMING_ETHERNET, &config);
-                    bench.plan[0][5] = bench.plan[1][5] = DROP;
-                    bench.plan[0][7] = bench.plan[1][7] = MARK;
-                    programs_connect(programs, &bench, &config);
-                    struct sge here = source_sge(&programs[0], 0, LENGTH),
-                               there = sink_sge(&programs[1], 0, LENGTH);
-                    if (verbs[v] == VERB_READ)
-                        here = sink_sge(&programs[0], 0, LENGTH);
-                    struct send_request request =
-                        request_of(&programs[0], verbs[v], 1, &here, 1, 0);
-                    EXPECT(verbs_submit_recv(programs[1].verbs, 2, &there, 1, 0));
-                    EXPECT(program_submit(&programs[0], &request));
-                    EXPECT(program_submit(&programs[0], &request));
-                    bench_run(&bench, at);
-                    nic_remove_qp(&bench.nic[side], programs[side].qp, bench.clock.now);
-                    uint32_t number = qp_number(programs[!side].qp);
-                    bench_run(&bench, PS_PER_MS);
-                    struct work_completion early;
-                    while (cq_poll(programs[side].cq, &early))
-                        EXPECT(early.at_ps <= at && early.status == STATUS_SUCCESS);
-                    EXPECT(qp_numbered(&bench.nic[!side], number) == programs[!side].qp);
-                    verbs_qp_free(programs[side].verbs);
-                    cq_free(programs[side].cq);
-                    program_end(&programs[!side]);
-                    end_all(&bench);
-                }
+                for (picoseconds at = 0; at < 20 * PS_PER_US; at += 1700 * PS_PER_NS)
+                    remove_at(at, side, verbs[v], recoveries[r]);
 }
 
 /* Creates, connects, uses and removes a pair of queue pairs. Returns the number of one. */
@@ -112,6 +142,27 @@ TEST(selective_repeat_comes_and_goes_in_constant_memory)
 {
     struct qp_config config = config_of("selective-repeat");
     config.window = 16;
+    expect_constant_memory(&config);
+}
+
+#define REAL(parameter, value)                                                                     \
+    {                                                                                              \
+        .name = parameter, .count = 1, .reals = (const double[])                                   \
+        {                                                                                          \
+            value                                                                                  \
+        }                                                                                          \
+    }
+
+TEST(measured_round_trips_come_and_go_in_constant_memory)
+{
+    const struct parameter swift[] = {
+        REAL("base_target", 20e6), REAL("fs_range", 1e6), REAL("fs_min_cwnd", 0.1),
+        REAL("fs_max_cwnd", 100),  REAL("ai", 1),         REAL("beta", 0.5),
+        REAL("max_mdf", 0.5),      REAL("min_cwnd", 0.1), REAL("initial_cwnd", 10),
+        REAL("max_cwnd", 100)};
+    struct qp_config config = config_of("go-back-n");
+    config.cc =
+        (struct cc_config){.algorithm = "swift", .parameters = swift, .parameter_count = 10};
     expect_constant_memory(&config);
 }
 
@@ -218,8 +269,11 @@ TEST(removed_queue_pair_loses_its_turn)
         for (int i = 0; i < 6; i++)
             bench_write(&bench, qps[i], &wqes[i], 0, 0, 2000);
         for (int i = 0; i < 6; i++)
-            if (removed & 1u << i)
+            if (removed & 1u << i) {
+                struct qp *other = qps[i]->peer;
                 nic_remove_qp(&bench.nic[0], qps[i], bench.clock.now);
+                EXPECT(!other->peer && !other->responder.next_expected);
+            }
         port_pause_peer(&bench.wire[0], 26 >> 3, false, bench.clock.now);
         bench_run(&bench, PS_PER_MS);
         for (int i = 0; i < 6; i++)
@@ -276,7 +330,9 @@ TEST(queue_pair_that_owes_a_delayed_cnp_can_be_removed)
         bench_write(&bench, second, &wqe, 0, 0, 1000);
         bench_run(&bench, 5 * PS_PER_US);
         EXPECT_EQUAL(STATUS_SUCCESS, wqe.record.status);
+        const struct qp *owing = second->peer;
         nic_remove_qp(&bench.nic[1], second->peer, bench.clock.now);
+        expect_no_timer_in(&bench.clock, owing, sizeof *owing);
         bench_run(&bench, PS_PER_MS);
         EXPECT_EQUAL(0, bench_count(&bench, 1, OPCODE_CNP));
         end_all(&bench);
@@ -350,7 +406,8 @@ TEST(completions_end_with_their_queue_pair)
 }
 
 MAIN(RUN(removed_queue_pair_completes_nothing), RUN(queue_pairs_come_and_go_in_constant_memory),
-     RUN(selective_repeat_comes_and_goes_in_constant_memory), RUN(refused_config_takes_no_memory),
+     RUN(selective_repeat_comes_and_goes_in_constant_memory),
+     RUN(measured_round_trips_come_and_go_in_constant_memory), RUN(refused_config_takes_no_memory),
      RUN(number_is_used_again_only_after_all_others), RUN(numbers_begin_again_after_the_last),
      RUN(late_packets_do_not_reach_a_new_queue_pair), RUN(removed_queue_pair_loses_its_turn),
      RUN(shared_cnp_interval_outlives_its_first_owner),
