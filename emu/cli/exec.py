@@ -25,9 +25,16 @@ if TYPE_CHECKING:
     help="Give COMMAND the fabric's clock (by libfaketime): rates and times that it shows are the "
     "fabric's.",
 )
+@click.option(
+    "--no-rdma",
+    is_flag=True,
+    help="Leave out the host's RDMA NIC: COMMAND sees /sys as the kernel shows it.",
+)
 @click.argument("node")
 @click.argument("words", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
-def command(lab: str | None, emulated: bool, node: str, words: tuple[str, ...]) -> None:
+def command(
+    lab: str | None, emulated: bool, no_rdma: bool, node: str, words: tuple[str, ...]
+) -> None:
     """Run COMMAND on the host or switch NODE, e.g. `emu exec h1 -- ping -c 3 h5`.
 
     Hosts can use each other's names; on a switch COMMAND can use Open vSwitch.
@@ -48,9 +55,9 @@ def command(lab: str | None, emulated: bool, node: str, words: tuple[str, ...]) 
     differs between programs; only durations can be compared.
     """
     from emu.daemon.client import LabClient
-    from emu.daemon.exec import run_in_namespaces
+    from emu.daemon.exec import run_in_namespaces, tasks_of
     from emu.daemon.messages import RunTool
-    from emu.subnet.diagnostics import DIAGNOSTICS
+    from emu.subnet.diagnostics import DIAGNOSTICS, READ_SYSFS
 
     program = words[1:] if words[0] == "--" else words
     if not program:
@@ -61,11 +68,12 @@ def command(lab: str | None, emulated: bool, node: str, words: tuple[str, ...]) 
             settings = _emulated(program, client.status())
         elif sys.stderr.isatty():
             print_note(_about_time(client.status()))
-        if program[0] in DIAGNOSTICS:
+        reads_sysfs = program[0] in READ_SYSFS and not no_rdma and node in tasks_of(client)
+        if program[0] in DIAGNOSTICS and not reads_sysfs:
             output, _ = client.ask(RunTool(node, tuple(program)))
             click.echo(output.text, nl=False)
             sys.exit(output.code)
-        sys.exit(run_in_namespaces(client, node, program, settings))
+        sys.exit(run_in_namespaces(client, node, program, settings, rdma=not no_rdma))
 
 
 def _about_time(status: Status) -> str:

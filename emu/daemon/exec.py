@@ -11,15 +11,16 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 
 from emu.daemon.client import LabClient
-from emu.daemon.messages import GetNamespaces
+from emu.daemon.messages import GetNamespaces, ShowRdmaSysfs
 from emu.errors import ExitCode
 from emu.lab.netns import enter
+from emu.lab.rdma_sysfs import view
 
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 """The exit codes that shells use."""
@@ -30,19 +31,37 @@ def run_in_namespaces(
     node: str | None,
     command: Sequence[str],
     settings: Mapping[str, str] = MappingProxyType({}),
+    *,
+    rdma: bool = True,
 ) -> int:
     """Runs a command and returns its exit code, or 128 plus the number of the signal that ended it.
 
-    `node` None: the lab's own namespaces. `settings` are added to the environment. If the lab's
-    end has ended the command, prints the reason to stderr. Raises UsageError if there is no such
-    node.
+    `node` None: the lab's own namespaces. `settings` are added to the environment. With `rdma`, a
+    command on a host sees its NIC in /sys. If the lab's end has ended the command, prints the
+    reason to stderr. Raises UsageError if there is no such node.
     """
     answer, namespaces = lab.ask(GetNamespaces(node))
     environment = {**os.environ, **answer.environment, **settings}
-    code = _in_a_child(lambda: _run(namespaces, command, environment))
+    host = node if rdma and node in answer.tasks else None
+    with nics_in_sysfs(lab, [host] if host else []):
+        code = _in_a_child(lambda: _run(namespaces, command, environment, host))
     if code == 128 + signal.SIGKILL and (ended := lab.why_ended()):
         print(ended, file=sys.stderr)
     return code
+
+
+@contextmanager
+def nics_in_sysfs(lab: LabClient, hosts: Sequence[str]) -> Iterator[None]:
+    """Keeps the NIC's files of hosts up to date during the body, and for programs that it starts
+    and that outlive it."""
+    files = lab.ask(ShowRdmaSysfs(tuple(hosts)))[1] if hosts else []
+    for file in files:
+        os.set_inheritable(file, True)
+    try:
+        yield
+    finally:
+        for file in files:
+            os.close(file)
 
 
 def tasks_of(lab: LabClient) -> dict[str, int]:
@@ -53,8 +72,14 @@ def tasks_of(lab: LabClient) -> dict[str, int]:
     return answer.tasks
 
 
-def _run(namespaces: Sequence[int], command: Sequence[str], environment: Mapping[str, str]) -> int:
+def _run(
+    namespaces: Sequence[int],
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    host: str | None,
+) -> int:
     """Moves the calling process, which must have one thread, into the lab, and runs a command.
+    `host`: whose NIC it sees in /sys.
 
     The process itself stays outside the pid namespace that it enters; its children are inside.
     """
@@ -62,7 +87,7 @@ def _run(namespaces: Sequence[int], command: Sequence[str], environment: Mapping
     for namespace in namespaces:
         if not _is_ours(namespace):
             enter(namespace)
-    return _in_a_child(lambda: _become(command, environment, folder))
+    return _in_a_child(lambda: _become(command, environment, folder, host))
 
 
 def _in_a_child(work: Callable[[], int]) -> int:
@@ -88,8 +113,12 @@ def _is_ours(namespace: int) -> bool:
         return os.path.sameopenfile(namespace, user.fileno())
 
 
-def _become(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> int:
+def _become(
+    command: Sequence[str], environment: Mapping[str, str], folder: Path, host: str | None
+) -> int:
     """Replaces this process by the program. Returns an exit code if that fails."""
+    if host is not None:
+        view.show_or_explain(host)
     with suppress(OSError):
         os.chdir(folder)
     try:

@@ -120,6 +120,14 @@ class GetNamespaces(Query[Namespaces]):
 
 
 @message
+class ShowRdmaSysfs(Query[Done]):
+    """Keep the NIC's files of these hosts up to date until all copies of the answer's open file are
+    closed (`emu.lab.rdma_sysfs`)."""
+
+    hosts: tuple[str, ...]
+
+
+@message
 class StartTraffic(Query[TrafficStatus]):
     """Start the workload of the spec."""
 

@@ -14,10 +14,11 @@ from emu.lab.ipc.codec import Query
 from emu.lab.ipc.messages import Start
 from emu.lab.ipc.queries import ClearFault, FaultList, FaultStatus, ListFaults, SetFault
 from emu.lab.ipc.setup import SetUpNics
-from emu.lab.nic_process import NicProcess, set_up_nics, waits_on
+from emu.lab.nic_process import NicProcess, added, rows_of, set_up_nics, waits_on
 from emu.lab.session import Programs, Session
 from emu.lab.supervisor import Supervisor
 from emu.measure.recording import FaultRecord
+from emu.measure.seqlock import Row, Rows
 from emu.spec.fault import Fault
 from emu.spec.fault.kind import OnHost
 from emu.units import PS_PER_NS
@@ -54,7 +55,8 @@ class Nics:
         self._process = session.nics  # idle NICs for IP over InfiniBand
         self._works = self._process is not None
         self._with_traffic = False
-        self._waited: Counter[str] = Counter()
+        self._counted: Rows = {}
+        """The rows of hosts, summed over all NICs that have ended."""
         self._epoch_ps = 0
         self._faults = NicFaults(session.spec, ends_of_cables=clock.clock.is_exact)
 
@@ -103,7 +105,9 @@ class Nics:
 
     def _end(self, process: NicProcess) -> None:
         self._supervisor.end_process(process.pid)
-        self._waited.update(waits_on(process))
+        self._counted = {
+            host: added(self._counted.get(host, {}), row) for host, row in rows_of(process).items()
+        }
         process.rpc.close()
         if not self._with_traffic:
             process.close_counters()  # a workload's stay open, for snapshots
@@ -113,7 +117,15 @@ class Nics:
     def host_waits(self) -> dict[str, int]:
         """PortXmitWait of each host, the sum over all its NICs so far."""
         with self._changing:
-            return dict(self._waited + Counter(waits_on(self._process)))
+            now = waits_on(rows_of(self._process))
+            return dict(Counter(waits_on(self._counted)) + Counter(now))
+
+    def row_of(self, host: str) -> Row:
+        """The counters of a host and its port, summed over all its NICs so far; none before the
+        first."""
+        with self._changing:
+            now = self._process.hosts.read_row(host) if self._process else {}
+            return added(self._counted.get(host, {}), now)
 
     # ---- faults ------------------------------------------------------------
 

@@ -8,6 +8,8 @@ import time
 from emu.daemon.lab_clock import ExactLabClock, LabClock, RealLabClock
 from emu.daemon.lab_faults import LabFaults
 from emu.daemon.nics import Nics
+from emu.daemon.rdma_nics import LabCounters, RdmaNics
+from emu.daemon.rdma_sysfs import RdmaSysfs
 from emu.daemon.traffic import Traffic
 from emu.errors import UsageError
 from emu.lab.ipc.codec import Message
@@ -43,6 +45,8 @@ class ServedLab:
         self.nics = Nics(session, supervisor, self.clock)
         self.traffic = Traffic(session, supervisor, self.clock, self.nics)
         self.faults = LabFaults(session.spec, self.shim, self.nics, self.clock)
+        counters = LabCounters(session, self.nics, self.counters_file)
+        self.rdma_sysfs = RdmaSysfs(RdmaNics(session, counters))
         version()  # computed now: the source files may change later
 
     def check_node(self, node: str) -> None:

@@ -96,6 +96,16 @@ class LiveSubnet:
         self._in_use.add(now.levels)
         return now
 
+    @property
+    def managers(self) -> tuple[str, ...]:
+        """The hosts that were given an OpenSM."""
+        return tuple(self._managed.managers)
+
+    @property
+    def master(self) -> str:
+        """The host of the acting master; if no OpenSM runs, one of those that had it."""
+        return self._managed.master
+
     def diagnose(
         self,
         node: str,

@@ -12,7 +12,7 @@ from emu.lab.ipc.setup import NicsReady, SetUpNics
 from emu.lab.processes import wait_for
 from emu.measure.counter_table import PORT
 from emu.measure.counters import XMIT_WAIT
-from emu.measure.seqlock import SharedCounters
+from emu.measure.seqlock import Row, Rows, SharedCounters
 from emu.spec.scenario import Spec, spec_from_json
 
 _OF_PORT = "port "
@@ -72,7 +72,21 @@ def spec_of_nics(setup: SetUpNics) -> Spec:
     return spec.model_copy(update={"faults": ()}) if setup.interactive else spec
 
 
-def waits_on(nics: NicProcess | None) -> dict[str, int]:
-    """PortXmitWait of each host, as counted so far."""
-    rows = nics.hosts.read()[1] if nics else {}
-    return {host: counters[XMIT_WAIT][0] for host, counters in rows.items()}
+def rows_of(nics: NicProcess | None) -> Rows:
+    """The rows of all hosts; none without NICs."""
+    return nics.hosts.read()[1] if nics else {}
+
+
+def waits_on(rows: Rows) -> dict[str, int]:
+    """PortXmitWait of each host, from the hosts' rows."""
+    return {host: row[XMIT_WAIT][0] for host, row in rows.items()}
+
+
+def added(row: Row, other: Row) -> Row:
+    """The sums of two rows of the same host; an empty row counts nothing."""
+    if not row or not other:
+        return row or other
+    return {
+        name: [a + b for a, b in zip(cells, other[name], strict=True)]
+        for name, cells in row.items()
+    }

@@ -24,7 +24,7 @@ from emu.lab.ipc.rpc import RpcClient
 from emu.lab.lab_plan import LabRequest
 from emu.lab.link_control import cables_by_faults
 from emu.lab.net import FabricNet
-from emu.lab.nic_process import waits_on
+from emu.lab.nic_process import rows_of, waits_on
 from emu.lab.session import JobResult, Session, open_session, start
 from emu.lab.supervisor import Supervisor
 from emu.lab.tap_frames import capture_from_prompt
@@ -181,6 +181,6 @@ def own_prompt(session: Session, script: str | None = None) -> None:
 
     def diagnose(node: str, command: Sequence[str]) -> str:
         assert subnet is not None
-        return subnet.diagnose(node, command, see().ports, waits_on(session.nics)).text
+        return subnet.diagnose(node, command, see().ports, waits_on(rows_of(session.nics))).text
 
     FabricPrompt(net, session.spec, see, shim.tap, diagnose if subnet else None, script)

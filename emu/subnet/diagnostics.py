@@ -21,6 +21,8 @@ DIAGNOSTICS = (
     *("ibnetdiscover", "iblinkinfo", "ibroute", "ibtracert", "ibhosts", "ibswitches", "ibstat"),
     *("smpquery", "perfquery", "ibqueryerrors", "sminfo", "saquery", "dump_lfts"),
 )
+READ_SYSFS = ("ibstat",)
+"""Those that read the host's sysfs and send no management packets."""
 _SECONDS_TO_ANSWER = 20.0
 _STICKS_AT = 2**32 - 1
 """The PMA's counters stop at their largest value."""
@@ -37,7 +39,7 @@ _EXTENDED = {
     "PortRcvPkts": ("PortRcvPkts", "PortUnicastRcvPkts"),
 }
 """Our counter -> those of PortCountersExtended: all packets are unicast."""
-_ACROSS = {
+ACROSS = {
     "PortXmitData": "PortRcvData",
     "PortRcvData": "PortXmitData",
     "PortXmitPkts": "PortRcvPkts",
@@ -62,7 +64,7 @@ def tell_counters(
     for host in topology.hosts:
         port = topology.ports[host.name][0]
         switch = ports.get(topology.port_name[topology.peer[port]], {})
-        own = {name: switch.get(far, 0) for name, far in _ACROSS.items()}
+        own = {name: switch.get(far, 0) for name, far in ACROSS.items()}
         own["PortXmitWait"] = host_waits.get(host.name, 0)
         counted[topology.port_name[port]] = own
     commands = []

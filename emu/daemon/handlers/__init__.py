@@ -19,6 +19,7 @@ from emu.daemon.handlers import (
     namespaces,
     path_levels,
     ports,
+    rdma_sysfs,
     snapshot,
     status,
     tools,
@@ -37,6 +38,7 @@ from emu.daemon.messages import (
     JoinLab,
     ListPorts,
     RunTool,
+    ShowRdmaSysfs,
     StartTraffic,
     StopTraffic,
 )
@@ -62,6 +64,7 @@ HANDLERS: dict[type, Callable[[ServedLab, Any], Answer]] = {
     PauseTime: lab_time.pause,
     RunTool: tools.answer,
     SetFault: faults.set_one,
+    ShowRdmaSysfs: rdma_sysfs.answer,
     StepTime: lab_time.step,
     StartTraffic: traffic.start,
     StopTraffic: traffic.stop,
