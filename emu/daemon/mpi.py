@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 
 from emu.daemon.client import LabClient
-from emu.daemon.exec import run_in_namespaces, tasks_of
+from emu.daemon.exec import nics_in_sysfs, run_in_namespaces, tasks_of
 from emu.daemon.mpi_agent import TASKS, named
 from emu.errors import UsageError
 from emu.lab.command import is_installed, missing_program
@@ -51,4 +51,5 @@ def mpirun(lab: LabClient, ranks: int | None, program: Sequence[str]) -> int:
     ranks = len(hosts) if ranks is None else ranks
     command = ["mpirun", *_OPTIONS, "-n", str(ranks), "--host", ",".join(hosts), *program]
     settings = {TASKS: json.dumps(tasks_of(lab))}
-    return run_in_namespaces(lab, hosts[0], named(hosts[0], command), settings)
+    with nics_in_sysfs(lab, hosts[1:]):
+        return run_in_namespaces(lab, hosts[0], named(hosts[0], command), settings)

@@ -10,6 +10,11 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from emu.lab.netns import enter
+from emu.lab.rdma_sysfs import view
 
 TASKS = "EMU_TASKS"
 """The environment variable with a process or thread on every host, as JSON."""
@@ -23,9 +28,21 @@ def named(host: str, command: Sequence[str]) -> list[str]:
 
 def main() -> None:
     host, *words = sys.argv[1:]
-    task = json.loads(os.environ[TASKS])[host]
-    command = ["mnexec", "-a", str(task), *named(host, ["sh", "-c", " ".join(words)])]
+    _enter(json.loads(os.environ[TASKS])[host])
+    view.show_or_explain(host)
+    command = named(host, ["sh", "-c", " ".join(words)])
     os.execvp(command[0], command)
+
+
+def _enter(task: int) -> None:
+    """Enters the namespaces of another host and stays in the working folder."""
+    folder = Path.cwd()
+    with ExitStack() as opened:
+        kinds = [Path(f"/proc/{task}/ns/{kind}") for kind in ("net", "mnt")]
+        for namespace in [opened.enter_context(path.open()) for path in kinds]:
+            enter(namespace.fileno())
+    with suppress(OSError):
+        os.chdir(folder)
 
 
 if __name__ == "__main__":

@@ -17,11 +17,16 @@ from emu.daemon.nics import Nics
 from emu.fabric_kind import Framing
 from emu.lab import ib0
 from emu.lab.nic_process import port_counters
-from emu.lab.rdma_sysfs.counters import NOTHING, HostCounters, counters_of
+from emu.lab.rdma_sysfs.counters import (
+    NOTHING,
+    HostCounters,
+    hw_counters,
+    pma_counters,
+)
 from emu.lab.rdma_sysfs.nic import Nic, PortState, ethernet_nic, infiniband_nic
 from emu.lab.session import Session
-from emu.measure.counters import infiniband_counters
-from emu.measure.seqlock import Row, SharedCounters
+from emu.measure.counters import XMIT_WAIT
+from emu.measure.seqlock import SharedCounters
 from emu.subnet.diagnostics import ACROSS
 
 CountersOf = Callable[[str], HostCounters | None]
@@ -91,15 +96,18 @@ class LabCounters:
 
     def __call__(self, host: str) -> HostCounters:
         row = self._nics.row_of(host)
-        own = counters_of(port_counters(row), row, self._kind.framing) if row else NOTHING
-        return HostCounters({**own.port, **self._seen_by_switch(host)}, own.nic)
+        if not row:
+            return HostCounters(self._seen_by_switch(host), {})
+        own = pma_counters(port_counters(row), self._kind.framing)
+        own[XMIT_WAIT] = row[XMIT_WAIT][0]
+        return HostCounters({**own, **self._seen_by_switch(host)}, hw_counters(row))
 
     def _seen_by_switch(self, host: str) -> dict[str, int]:
         """The counters of a host's port that the other end of its cable knows."""
         topology = self._topology
         far = topology.peer[topology.ports[host][0]]
-        row: Row = self._switch_ports.read_row(topology.port_name[far])
-        named = infiniband_counters({"far": row})["far"]
+        row = self._switch_ports.read_row(topology.port_name[far])
+        named = pma_counters(row, self._kind.framing)
         seen = {_LINK_DOWNED: named[_LINK_DOWNED]}
         if self._kind.framing is Framing.INFINIBAND:
             seen |= {name: named[across] for name, across in ACROSS.items()}

@@ -11,6 +11,7 @@ import select
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 from emu.daemon.rdma_nics import RdmaNics
 from emu.lab.rdma_sysfs.nic import LIFESPAN_MS
@@ -56,10 +57,11 @@ class RdmaSysfs:
             time.sleep(LIFESPAN_MS / 1000)
             with self._changing:
                 self._forget_gone()
-                for host in {host for hosts in self._users.values() for host in hosts}:
-                    self._refresh(host)
                 if not self._users:
                     return
+                with suppress(OSError):  # a full /run: the next round may find room
+                    for host in {host for hosts in self._users.values() for host in hosts}:
+                        self._refresh(host)
 
     def _forget_gone(self) -> None:
         """Forgets the clients whose open files are all closed."""
