@@ -39,6 +39,7 @@ def command(
 
     Hosts can use each other's names; on a switch COMMAND can use Open vSwitch.
     InfiniBand's tools (ibnetdiscover, perfquery, ...) see the fabric from either.
+    On a host COMMAND sees the emulated RDMA NIC, emu_0, in /sys/class/infiniband.
     Exits with COMMAND's exit code. COMMAND measures real time; on a terminal, a line explains
     how to convert it to emulated time.
 

@@ -40,9 +40,13 @@ def test_an_all_reduce_over_ethernet_is_numpys_sum(myself: User) -> None:
 
 
 def _sum_up(me: User, interface: str) -> None:
-    """Run the example with two ranks on each of two hosts, which send more than 400 KB each."""
+    """Run the example with two ranks on each of two hosts, which send more than 400 KB each.
+
+    Every rank sees its host's RDMA NIC in /sys."""
     done = me.run_emu("mpirun", "-n", "4", "--", sys.executable, EXAMPLE)
     assert re.match("4 ranks on h1, h2: right, in [0-9]+ ms of real time\n", done.out), done
+    names = me.run_emu("mpirun", "--", "cat", "/sys/class/infiniband/emu_0/node_desc")
+    assert sorted(names.out.split()) == ["h1", "h2"]
     sent = f"/sys/class/net/{interface}/statistics/tx_bytes"
     counted = me.run_emu("exec", "h1", "--", "cat", sent)
     assert int(counted.out) > 400_000

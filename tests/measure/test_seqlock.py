@@ -24,5 +24,6 @@ def test_reader_sees_published_values() -> None:
             "leaf1:h2": {"packets": [4, 5], "drops": [6]},
         },
     )
+    assert reader.read_row("leaf1:h2") == {"packets": [4, 5], "drops": [6]}
     reader.close()
     writer.close()
