@@ -6,11 +6,13 @@ import re
 import shutil
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.support.background_lab import at_home, lab_up
 from tests.support.lab_fabrics import INFINIBAND, ROCE
+from tests.support.traces import Inside
 from tests.support.user import SECONDS, Ended, User, wait
 
 pytestmark = pytest.mark.timing
@@ -63,9 +65,10 @@ def fields(text: str) -> dict[str, str]:
 )
 def test_ibstat_shows_the_nic(user: User, spec: str, status: dict[str, str], guid: str) -> None:
     """The kernel's own classes are still there, and show the host's interfaces alone. A program
-    with --no-rdma, and the next one, see what they would have seen."""
+    with --no-rdma sees what it would have seen. The lab does no more work after the programs."""
     me = at_home(user)
-    with lab_up(me, spec):
+    with lab_up(me, spec) as lab:
+        before = threads(lab)
         shown = fields(run(me, "h1", "--", "ibstat").out)
         assert (shown["CA type"], shown["Node GUID"]) == ("emu", guid)
         assert (shown["State"], shown["Rate"]) == ("Active", "100")
@@ -81,6 +84,7 @@ def test_ibstat_shows_the_nic(user: User, spec: str, status: dict[str, str], gui
         on_switch = me.run_emu("exec", "left", "--", "ls", "/sys/class/infiniband/emu_0")
         assert on_switch.code != 0
         assert run(me, "h2", "--", "cat", f"{PORT}/../../node_desc").out == "h2\n"
+        wait_until(lambda: threads(lab) == before)
 
 
 @pytest.mark.parametrize("spec", [ROCE, INFINIBAND], ids=["roce", "infiniband"])
@@ -116,6 +120,12 @@ def test_counters_and_states_follow_the_fabric(myself: User, spec: str) -> None:
         assert me.run_emu("fault", "clear", "cut").code == 0
         wait_until(lambda: read("state") == "4: ACTIVE")
         assert wait(reader).code == 0
+
+
+def threads(lab: Inside) -> int:
+    """Of the lab's first process, which has the most of all that have its command."""
+    own = [pid for pid, command in lab.commands.items() if "emu.lab.init" in command]
+    return max(len(list(Path(f"/proc/{pid}/task").iterdir())) for pid in own)
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:

@@ -2,7 +2,7 @@
 
     daemon                                     a program of `emu exec h1`
      /run/sys/h1/class/infiniband/emu_0/... ─▶ /sys/class/infiniband/emu_0/...
-     updates the files that change             bind mounts in a mount namespace of its own
+     updates the files that change             sees it by bind mounts of its own
 
 The files and their texts are those of the kernel (Documentation/ABI/stable/sysfs-class-infiniband;
 drivers/infiniband/core/sysfs.c). Left out: what only a PCI device has, as the NIC has no slot;

@@ -1,7 +1,8 @@
-"""What a program sees in /sys when its mounts fail: what it saw before."""
+"""What a program sees in /sys: its host's NIC beside the kernel's classes."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -29,6 +30,32 @@ def explain(*prefix: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stderr
+
+
+def test_a_program_sees_no_rdma_device_of_the_machine() -> None:
+    """Links in the kernel's classes lead where they did. Programs cannot change what others see,
+    and those outside see the machine's devices."""
+    need("namespaces")
+    scratch = unshare_command(root=os.geteuid() == 0)
+    done = subprocess.run(
+        [*scratch, sys.executable, "-m", "tests.support.sysfs_inside"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=environment(),
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    inside = told["inside"]
+    classes = ("infiniband", "infiniband_mad", "infiniband_verbs")
+    assert inside["rdma"] == [f"/sys/class/{name}" for name in classes]
+    assert inside["devices"] == ["emu_0"]
+    assert inside["misc"] == ["rdma_cm", "tun"]
+    assert inside["net"] == ["lo"]
+    assert inside["linked"] == inside["misc linked"] == ["65536"]
+    assert "Read-only" in inside["written"]
+    assert told["outside"] == ["/sys/class/infiniband", "/sys/class/infiniband_cm"]
 
 
 def test_a_program_without_rights_is_told_what_failed() -> None:
