@@ -21,6 +21,7 @@ from emu.daemon.messages import GetNamespaces, ShowRdmaSysfs
 from emu.errors import ExitCode
 from emu.lab.netns import enter
 from emu.lab.rdma_sysfs import view
+from emu.lab.rdma_sysfs.place import tree_of
 
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 """The exit codes that shells use."""
@@ -118,7 +119,7 @@ def _become(
 ) -> int:
     """Replaces this process by the program. Returns an exit code if that fails."""
     if host is not None:
-        view.show_or_explain(host)
+        view.show_or_explain(host, tree_of(host))
     with suppress(OSError):
         os.chdir(folder)
     try:

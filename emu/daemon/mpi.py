@@ -17,10 +17,11 @@ from collections.abc import Sequence
 
 from emu.daemon.client import LabClient
 from emu.daemon.exec import nics_in_sysfs, run_in_namespaces, tasks_of
-from emu.daemon.mpi_agent import TASKS, named
+from emu.daemon.mpi_agent import TASKS, TREES, named
 from emu.errors import UsageError
 from emu.lab.command import is_installed, missing_program
 from emu.lab.namespace import PRIVATE
+from emu.lab.rdma_sysfs.place import tree_of
 from emu.spec.scenario import spec_from_json
 from topologies.graph import HOST_NETWORK_PREFIX
 
@@ -50,6 +51,7 @@ def mpirun(lab: LabClient, ranks: int | None, program: Sequence[str]) -> int:
     hosts = list(spec_from_json(status.spec).topology.build().host)
     ranks = len(hosts) if ranks is None else ranks
     command = ["mpirun", *_OPTIONS, "-n", str(ranks), "--host", ",".join(hosts), *program]
-    settings = {TASKS: json.dumps(tasks_of(lab))}
+    trees = {host: str(tree_of(host)) for host in hosts}
+    settings = {TASKS: json.dumps(tasks_of(lab)), TREES: json.dumps(trees)}
     with nics_in_sysfs(lab, hosts[1:]):
         return run_in_namespaces(lab, hosts[0], named(hosts[0], command), settings)

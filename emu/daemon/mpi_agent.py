@@ -18,6 +18,8 @@ from emu.lab.rdma_sysfs import view
 
 TASKS = "EMU_TASKS"
 """The environment variable with a process or thread on every host, as JSON."""
+TREES = "EMU_SYSFS"
+"""The environment variable with the folder of every host's sysfs, as JSON."""
 
 
 def named(host: str, command: Sequence[str]) -> list[str]:
@@ -29,7 +31,7 @@ def named(host: str, command: Sequence[str]) -> list[str]:
 def main() -> None:
     host, *words = sys.argv[1:]
     _enter(json.loads(os.environ[TASKS])[host])
-    view.show_or_explain(host)
+    view.show_or_explain(host, Path(json.loads(os.environ[TREES])[host]))
     command = named(host, ["sh", "-c", " ".join(words)])
     os.execvp(command[0], command)
 

@@ -15,8 +15,8 @@ from contextlib import suppress
 
 from emu.daemon.rdma_nics import RdmaNics
 from emu.lab.rdma_sysfs.nic import LIFESPAN_MS
+from emu.lab.rdma_sysfs.place import tree_of
 from emu.lab.rdma_sysfs.tree import SysfsTree
-from emu.lab.rdma_sysfs.view import tree_of
 
 
 class RdmaSysfs:

@@ -14,8 +14,9 @@ from pathlib import Path
 from emu.lab.command import run
 from emu.lab.init import make_private
 from emu.lab.rdma_sysfs.nic import PortState, ethernet_nic
+from emu.lab.rdma_sysfs.place import tree_of
 from emu.lab.rdma_sysfs.tree import SysfsTree
-from emu.lab.rdma_sysfs.view import show, tree_of
+from emu.lab.rdma_sysfs.view import show
 from tests.support.lab_fabrics import clos
 
 CLASSES = Path("/sys/class")
@@ -36,7 +37,7 @@ def main() -> None:
     _make_classes()
     see, print_seen = os.pipe()
     if os.fork() == 0:
-        show("h1")
+        show(tree_of("h1"))
         os.write(
             print_seen, json.dumps({name: _output(c) for name, c in COMMANDS.items()}).encode()
         )

@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 
 from emu.lab.libc import LIBC, checked
-from emu.lab.namespace import PRIVATE
 
 _CLONE_NEWNS = 0x00020000
 _MNT_DETACH = 2
@@ -23,15 +22,10 @@ _OF_RDMA = "infiniband"
 """The names of RDMA's classes begin so."""
 
 
-def tree_of(host: str) -> Path:
-    """Where a lab keeps the tree of a host."""
-    return PRIVATE / "sys" / host
-
-
-def show_or_explain(host: str) -> None:
+def show_or_explain(host: str, tree: Path) -> None:
     """As `show`. If that fails, stderr says what failed and what it means."""
     try:
-        show(host)
+        show(tree)
     except OSError as error:
         print(
             f"/sys does not show the RDMA NIC of {host}: its mounts failed: {error}; programs that "
@@ -40,15 +34,18 @@ def show_or_explain(host: str) -> None:
         )
 
 
-def show(host: str) -> None:
-    """Mounts the tree of a host. The calling process must have one thread, and be in the host's
-    namespaces. Raises OSError; /sys is as it was then."""
+def show(tree: Path) -> None:
+    """Mounts the tree of a host, which `SysfsTree` has written.
+
+    The calling process must have one thread, and be in the host's namespaces. Raises OSError; /sys
+    is as it was then.
+    """
     checked(LIBC.unshare(_CLONE_NEWNS))
     _mount(None, "/", flags=_MS_REC | _MS_PRIVATE)
     kernels = os.open(_CLASSES, os.O_PATH)
     _mount("tmpfs", str(_CLASSES), kind="tmpfs", options="mode=755")
     try:
-        _fill(Path(f"/proc/self/fd/{kernels}"), tree_of(host) / "class")
+        _fill(Path(f"/proc/self/fd/{kernels}"), tree / "class")
     except OSError:
         checked(LIBC.umount2(os.fsencode(_CLASSES), _MNT_DETACH))
         raise

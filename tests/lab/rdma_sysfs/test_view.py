@@ -14,9 +14,10 @@ from tests.support.user import ROOT
 
 SHOWN = """
 import os
+from pathlib import Path
 from emu.lab.rdma_sysfs.view import show_or_explain
 before = os.listdir("/sys/class")
-show_or_explain("h1")
+show_or_explain("h1", Path("/no/tree"))
 assert sorted(os.listdir("/sys/class")) == sorted(before)
 """
 MEANS = "programs that look there for RDMA devices find those of this machine, or none\n"
@@ -70,5 +71,5 @@ def test_a_program_without_rights_is_told_what_failed() -> None:
 def test_a_host_without_files_leaves_sys_as_it_was() -> None:
     need("namespaces")
     told = explain(*unshare_command(root=os.geteuid() == 0))
-    assert "No such file or directory: '/run/sys/h1/class'" in told
+    assert "No such file or directory: '/no/tree/class'" in told
     assert told.endswith(MEANS)
