@@ -41,6 +41,8 @@ _INTERFACES = tuple(
         "nic/nic_api.h",
         "nic/verbs_api.h",
         "nic/ipoib.h",
+        "uverbs/messages.h",
+        "uverbs/server.h",
         "fault/fault_api.h",
         "counters/counter.h",
         "observe/counters.h",
@@ -67,6 +69,7 @@ _CONSTANTS = tuple(
         "switch/queue_discipline.h",
         "observe/latency_histogram.h",
         "observe/sampler.h",
+        "uverbs/rings.h",
     )
 )
 """Headers of which Python reads the enums alone."""

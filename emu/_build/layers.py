@@ -7,6 +7,7 @@ and of the layers below its own:
     api                    a whole fabric, as Python sees it
     fault     observe      what goes wrong on purpose; counters, samples, deadlocks
     flow_model             rates of messages without packets
+    uverbs                 the verbs of programs in other processes
     switch    nic          the machines; neither knows the other
     link                   ports, lines, flow control, captures
     headers                the formats of packets
@@ -33,7 +34,7 @@ LAYERS = (
     ("headers",),
     ("link",),
     ("switch", "nic"),
-    ("fault", "observe", "flow_model"),
+    ("fault", "observe", "flow_model", "uverbs"),
     ("api",),
     ("driver",),
 )

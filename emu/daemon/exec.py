@@ -18,11 +18,13 @@ from types import MappingProxyType
 
 from emu.daemon.client import LabClient
 from emu.daemon.messages import GetNamespaces, ShowRdmaSysfs
+from emu.daemon.program_nics import FOLDER, VARIABLE
 from emu.errors import ExitCode
 from emu.lab.netns import enter
 from emu.lab.rdma_sysfs import view
 from emu.lab.rdma_sysfs.place import tree_of
 
+_VERBS_LIBRARY = Path(__file__).parents[1] / "verbs/emu_verbs.so"
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 """The exit codes that shells use."""
 
@@ -44,6 +46,10 @@ def run_in_namespaces(
     answer, namespaces = lab.ask(GetNamespaces(node))
     environment = {**os.environ, **answer.environment, **settings}
     host = node if rdma and node in answer.tasks else None
+    if host:
+        preloaded = filter(None, (str(_VERBS_LIBRARY), environment.get("LD_PRELOAD")))
+        environment["LD_PRELOAD"] = " ".join(preloaded)
+        environment[VARIABLE] = str(FOLDER / host)
     with nics_in_sysfs(lab, [host] if host else []):
         code = _in_a_child(lambda: _run(namespaces, command, environment, host))
     if code == 128 + signal.SIGKILL and (ended := lab.why_ended()):

@@ -83,8 +83,14 @@ class LabClock(ABC):
         """The open files of the set-up of NICs that are about to begin."""
 
     @abstractmethod
-    def begin(self, files: Sequence[int]) -> Beginning:
-        """Begins the time of NICs that were set up with these files. Raises FabricError."""
+    def files_for_programs(self) -> AbstractContextManager[list[int]]:
+        """The same for NICs whose work programs post: the memory, and the eventfds `nudge` and
+        `resume`."""
+
+    @abstractmethod
+    def begin(self, files: Sequence[int], *, endless: bool) -> Beginning:
+        """Begins the time of NICs that were set up with these files. `endless`: no workload ends
+        it. Raises FabricError."""
 
     @abstractmethod
     def join_program(self) -> list[int]:
@@ -133,7 +139,10 @@ class RealLabClock(LabClock):
     def files_for_nics(self) -> AbstractContextManager[list[int]]:
         return nullcontext([])
 
-    def begin(self, files: Sequence[int]) -> Beginning:
+    def files_for_programs(self) -> AbstractContextManager[list[int]]:
+        return nullcontext([])
+
+    def begin(self, files: Sequence[int], *, endless: bool) -> Beginning:
         at_ns = time.monotonic_ns() + NS_UNTIL_START
         return Beginning(at_ns, self._ps(at_ns))
 
@@ -263,12 +272,17 @@ class ExactLabClock(LabClock):
         finally:
             os.close(memory)
 
-    def begin(self, files: Sequence[int]) -> Beginning:
-        return Beginning(time.monotonic_ns(), self._shim.ask(JoinNics(), files).now_ps)
+    @contextmanager
+    def files_for_programs(self) -> Iterator[list[int]]:
+        with self.files_for_nics() as (memory,), closing(Wakes.new()) as wakes:
+            yield [memory, wakes.nudge, wakes.resume]
+
+    def begin(self, files: Sequence[int], *, endless: bool) -> Beginning:
+        joined = self._shim.ask(JoinNics(endless=endless), files)
+        return Beginning(time.monotonic_ns(), joined.now_ps)
 
     def join_program(self) -> list[int]:
-        with self.files_for_nics() as (memory,), closing(Wakes.new()) as wakes:
-            files = [memory, wakes.nudge, wakes.resume]
+        with self.files_for_programs() as files:
             self._shim.ask(JoinNics(endless=True), files)
             self._has_program = True
             return [*map(os.dup, files)]

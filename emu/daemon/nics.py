@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from emu.daemon.lab_clock import LabClock
@@ -25,10 +25,14 @@ from emu.units import PS_PER_NS
 
 
 def prepare(
-    supervisor: Supervisor, setup: SetUpNics, lab: str, files: Sequence[int] = ()
+    supervisor: Supervisor,
+    setup: SetUpNics,
+    lab: str,
+    files: Sequence[int] = (),
+    program: Sequence[str] = Programs().rnic,
 ) -> NicProcess:
     """Starts a NIC process for this lab. It is ready to start. `files`: of its set-up."""
-    channel = supervisor.spawn("the NIC process", Programs().rnic)
+    channel = supervisor.spawn("the NIC process", program)
     with supervisor.needed(channel):
         return set_up_nics(channel, setup, lab, files)
 
@@ -57,6 +61,7 @@ class Nics:
         self._with_traffic = False
         self._counted: Rows = {}
         """The rows of hosts, summed over all NICs that have ended."""
+        self._on_end: Callable[[], None] = lambda: None
         self._epoch_ps = 0
         self._faults = NicFaults(session.spec, ends_of_cables=clock.clock.is_exact)
 
@@ -65,13 +70,16 @@ class Nics:
         process: NicProcess,
         *others: Channel,
         with_traffic: bool,
+        endless: bool = False,
         files: Sequence[int] = (),
+        on_end: Callable[[], None] = lambda: None,
     ) -> None:
         """Ends the present NICs, and starts these and `others`, which run with them. `files`: of
-        their set-up."""
+        their set-up. `endless`: no workload ends them. `on_end` is called when they have ended."""
         with self._changing:
             self.end_present()
-            at_ns, self._epoch_ps = self._clock.begin(files)
+            at_ns, self._epoch_ps = self._clock.begin(files, endless=endless)
+            self._on_end = on_end
             self._process, self._works, self._with_traffic = process, True, with_traffic
             faults = self._faults.begin(self._epoch_ps, with_traffic=with_traffic)
             numbers = self._faults.numbers(faults)
@@ -113,6 +121,7 @@ class Nics:
             process.close_counters()  # a workload's stay open, for snapshots
             process.channel.close()  # a workload's thread closes its own
         self._process, self._works = None, False
+        self._on_end()
 
     def host_waits(self) -> dict[str, int]:
         """PortXmitWait of each host, the sum over all its NICs so far."""

@@ -8,6 +8,7 @@ import time
 from emu.daemon.lab_clock import ExactLabClock, LabClock, RealLabClock
 from emu.daemon.lab_faults import LabFaults
 from emu.daemon.nics import Nics
+from emu.daemon.program_nics import ProgramNics
 from emu.daemon.rdma_nics import LabCounters, RdmaNics
 from emu.daemon.rdma_sysfs import RdmaSysfs
 from emu.daemon.traffic import Traffic
@@ -44,10 +45,18 @@ class ServedLab:
             self.clock = ExactLabClock(session.spec, self.shim, *others)
         self.nics = Nics(session, supervisor, self.clock)
         self.traffic = Traffic(session, supervisor, self.clock, self.nics)
+        self.programs = ProgramNics(
+            session, supervisor, self.clock, self.nics, self._why_no_programs
+        )
         self.faults = LabFaults(session.spec, self.shim, self.nics, self.clock)
         counters = LabCounters(session, self.nics, self.counters_file)
         self.rdma_sysfs = RdmaSysfs(RdmaNics(session, counters))
         version()  # computed now: the source files may change later
+
+    def _why_no_programs(self) -> str:
+        if self.traffic.status.state == "running":
+            return "the lab's traffic uses the NICs; run `emu traffic stop` first"
+        return ""
 
     def check_node(self, node: str) -> None:
         """Raises UsageError if there is no such host or switch."""

@@ -116,7 +116,7 @@ def _emulate_nics(
             capture = CaptureFile(fabric, PRIVATE / "nic-capture", ports)
             fabric.capture(ports)
             fabric.sample(endpoints.flow_bytes, endpoints.flow_hosts)
-            _attach_nics(driver, fabric, setup.hosts)
+            attach_nics(driver, fabric, setup.hosts)
             tables = NicTables(fabric, endpoints)
             channel.send(tables.layouts, [*tables.files, far.fileno()])
             start = channel.expect(Start)
@@ -189,7 +189,7 @@ def _attach_switches(
                 driver.attach_datapath(wire, socket.if_nametoindex(port.interface), port)
 
 
-def _attach_nics(driver: ExactDriver, fabric: Fabric, tasks: Mapping[str, int]) -> None:
+def attach_nics(driver: ExactDriver, fabric: Fabric, tasks: Mapping[str, int]) -> None:
     topology = fabric.topology
     for host in topology.hosts:
         port = topology.ports[host.name][0]

@@ -33,6 +33,7 @@ NAMES = {
     "emu.lab.shim_main": "emu-shim",
     "emu.lab.rnic_main": "emu-nics",
     "emu.lab.tcp.tcp_main": "emu-tcp",
+    "emu.verbs.nic_main": "emu-verbs",
 }
 """Module with a `job` -> the name of its process."""
 FIRST, SERVER = "emu-lab", "emu-forks"

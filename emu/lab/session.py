@@ -57,6 +57,7 @@ class Programs:
     shim: Sequence[str] = (sys.executable, "-m", "emu.lab.shim_main")
     rnic: Sequence[str] = (sys.executable, "-m", "emu.lab.rnic_main")
     tcp: Sequence[str] = (sys.executable, "-m", "emu.lab.tcp.tcp_main")
+    verbs: Sequence[str] = (sys.executable, "-m", "emu.verbs.nic_main")
 
 
 class ThisMachine:

@@ -25,6 +25,11 @@ class CQ:
         made = have(lib.cq_new(context.clock.core, cqe, context.clock.event), "a completion queue")
         self.core = context.keep(made, lib.cq_free)
 
+    def destroy(self) -> None:
+        """Frees the queue. No queue pair may use it any more."""
+        with self.context.clock.frozen():
+            self.context.free(self.core)
+
     def poll(self, num_entries: int = 1) -> list[WC]:
         """Up to `num_entries` completions, oldest first. No time passes.
 

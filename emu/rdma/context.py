@@ -19,7 +19,7 @@ from emu.spec.bdp import bdp_packets
 from emu.spec.host import Nic
 from emu.subnet import Subnet
 from emu.subnet.subnet import PathSLs
-from topologies.graph import Host
+from topologies.graph import Cable, Host, Port
 from topologies.guids import host_port_guid
 
 MAX_QP = 4096
@@ -48,6 +48,7 @@ class Context:
         self.name = host.name
         self.clock = clock
         self.max_mr = MAX_MR
+        self.host = host
         self._leads_outside = leads_outside
         self.patience_ns = fabric.spec.time_limit_ps / 1000
         """How long a program waits for a completion by default."""
@@ -56,8 +57,8 @@ class Context:
         self._psns = Random(f"{fabric.spec.seed} {host.name}")
         self._free_address = _FIRST_ADDRESS
         self._domains = 0
-        self._held: list[Any] = []
-        self._kept: list[tuple[Any, Callable[[Any], None]]] = []
+        self._held: set[Any] = set()
+        self._kept: dict[Any, Callable[[Any], None]] = {}
         config = nic_config(fabric, subnet, host, max_qps=MAX_QP, max_regions=MAX_MR)
         self.core = fabric.add_nic(host, config)
 
@@ -75,6 +76,24 @@ class Context:
     def max_qp_rd_atom(self) -> int:
         """The most READs and atomics that a queue pair may have outstanding in each direction."""
         return self._settings.max_rd_atomic
+
+    @property
+    def is_ethernet(self) -> bool:
+        return self._fabric.spec.fabric_kind.is_ethernet
+
+    @property
+    def port(self) -> Port:
+        return self._fabric.topology.ports[self.name][0]
+
+    @property
+    def cable(self) -> Cable:
+        """The cable of the NIC's port."""
+        return self._fabric.topology.cable[self.port]
+
+    @property
+    def sl(self) -> int:
+        """The service level that the spec gives the NIC, on InfiniBand."""
+        return self._settings.sl
 
     @property
     def counters(self) -> dict[str, int]:
@@ -100,20 +119,27 @@ class Context:
         self._free_address += -(-(length + 1) // _PAGE) * _PAGE
         return address
 
-    def hold(self, held: Any) -> Any:
-        """Keeps an object alive as long as the NIC may use it, and returns it."""
-        self._held.append(held)
-        return held
+    def hold(self, held: Any) -> None:
+        """Keeps an object alive that the NIC uses, until `release`."""
+        self._held.add(held)
+
+    def release(self, held: Any) -> None:
+        """The NIC no longer uses an object that `hold` was given."""
+        self._held.discard(held)
 
     def keep(self, made: Any, free: Callable[[Any], None]) -> Any:
-        """Frees an object when the context is closed, and returns it."""
-        self._kept.append((made, free))
+        """Frees an object of the core when the context is closed, and returns it."""
+        self._kept[made] = free
         return made
+
+    def free(self, made: Any) -> None:
+        """Frees what `keep` was given now."""
+        self._kept.pop(made)(made)
 
     def close(self) -> None:
         """Frees what `keep` was given, newest first. The clock must have stopped."""
         while self._kept:
-            made, free = self._kept.pop()
+            made, free = self._kept.popitem()
             free(made)
 
     def qp_config(self, qp_type: QPType, pd: int, srq: Any) -> Any:

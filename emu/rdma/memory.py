@@ -95,7 +95,7 @@ class MR:
         self.pd, self.array, self.access = pd, array, access
         self.length = array.nbytes
         self.addr = context.next_address(self.length) if iova is None else iova
-        bytes_ = context.hold(ffi.from_buffer("uint8_t[]", array))
+        bytes_ = ffi.from_buffer("uint8_t[]", array)
         with context.clock.frozen():
             key = lib.nic_add_region(
                 context.core, pd.handle, self.addr, self.length, access, bytes_
@@ -106,6 +106,7 @@ class MR:
             )
         self.lkey = self.rkey = int(key)
         pd.regions.append(self)
+        context.hold(self)
 
     def sge(self, offset: int = 0, length: int | None = None) -> SGE:
         """The element for `length` bytes from `offset` on; by default all bytes to the end.
@@ -128,7 +129,7 @@ class MR:
 
     def dereg(self) -> None:
         """Invalidates the key, unless a SEND with invalidate has done so. Outstanding work requests
-        with the key fail with LOC_PROT_ERR. The NIC keeps the array until the lab is closed.
+        with the key fail with LOC_PROT_ERR. The NIC no longer uses the array.
 
         Raises LocalProtocolError when the region was deregistered before.
         """
@@ -140,6 +141,7 @@ class MR:
         with context.clock.frozen():
             lib.nic_invalidate(context.core, self.pd.handle, self.lkey)
         self.pd.regions.remove(self)
+        context.release(self)
 
 
 def _address(array: Array) -> int:

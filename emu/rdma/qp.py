@@ -65,7 +65,8 @@ class QP:
         with context.clock.frozen():
             self._core = context.add_qp(self._config)
             work = lib.verbs_qp_new(self._core, scq.core, rcq.core, *self._rooms)
-        self._work = context.keep(have(work, "a queue pair"), lib.verbs_qp_free)
+        self.work = context.keep(have(work, "a queue pair"), lib.verbs_qp_free)
+        """The `struct verbs_qp`."""
 
     def __repr__(self) -> str:
         return f"{self._context.name}'s {self.qp_type.name} queue pair {self.qp_num:#x}"
@@ -104,7 +105,7 @@ class QP:
             self._set(attr, level)
             if remote:
                 lib.qp_set_remote(self._core, remote)
-            lib.verbs_modify(self._work, state, self._context.clock.now_ps)
+            lib.verbs_modify(self.work, state, self._context.clock.now_ps)
 
     def to_init(self, attr: QPAttr = AS_IT_IS) -> None:
         self.modify(QPState.INIT, attr)
@@ -178,6 +179,14 @@ class QP:
         assert done, f"{self}: {attr} is right here and wrong in qp_lifecycle.c"
         self._config = wanted
 
+    def destroy(self) -> None:
+        """Removes the queue pair. Its work requests, and completions that were not polled, are
+        discarded."""
+        context = self._context
+        with context.clock.frozen():
+            lib.nic_remove_qp(context.core, self._core, context.clock.now_ps)
+            context.free(self.work)
+
     # ---- work ------------------------------------------------------------------
 
     def post_send(self, wr: SendWR) -> None:
@@ -187,7 +196,7 @@ class QP:
         if wr.ah is not None:
             request.sl = self._level_to(wr.ah.address)
         with clock.frozen():
-            refused = lib.verbs_post_send(self._work, request, clock.now_ps)
+            refused = lib.verbs_post_send(self.work, request, clock.now_ps)
             state = self.qp_state
         refuse_send(refused, repr(self), state, self.qp_type, self._rooms, wr)
 
@@ -203,7 +212,7 @@ class QP:
         clock, sge = self._context.clock, wr.sge
         refuse_numbers(repr(self), wr.numbers())
         with clock.frozen():
-            refused = lib.verbs_post_recv(self._work, wr.wr_id, elements(sge), 1, clock.now_ps)
+            refused = lib.verbs_post_recv(self.work, wr.wr_id, elements(sge), 1, clock.now_ps)
         refuse_receive(refused, repr(self), self._rooms[1], wr)
 
 

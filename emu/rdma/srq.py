@@ -20,6 +20,11 @@ class SRQ:
         made = have(lib.verbs_srq_new(pd.context.core, pd.handle, max_wr), "a receive queue")
         self.core = pd.context.keep(made, lib.verbs_srq_free)
 
+    def destroy(self) -> None:
+        """Frees the queue. No queue pair may use it any more."""
+        with self.pd.context.clock.frozen():
+            self.pd.context.free(self.core)
+
     def post_recv(self, wr: RecvWR) -> None:
         """Raises LocalProtocolError, and has posted nothing, when that is not allowed."""
         clock, sge = self.pd.context.clock, wr.sge

@@ -36,6 +36,8 @@ struct nic {
     struct timer data_ready;
     struct rx_throttle rx_throttle;
     bool ignores_cnps; /* a fault */
+    uint64_t writes;   /* of other hosts into memory here */
+    bool *written;     /* becomes true with the next; NULL: nobody wants to know */
     struct nic_counters counters;
 };
 

@@ -201,6 +201,12 @@ uint32_t nic_add_region(struct nic *nic, uint32_t pd, uint64_t va, uint64_t leng
  * and with REM_OP_ERR if they are a receive's. */
 bool nic_invalidate(struct nic *nic, uint32_t pd, uint32_t key);
 
+/* The packets that have changed memory here on behalf of other hosts: of WRITEs and atomics. */
+uint64_t nic_writes(const struct nic *nic);
+/* `*written` becomes true with each of them, for programs that wait for a change of their memory;
+ * NULL: it does not. */
+void nic_watch_writes(struct nic *nic, bool *written);
+
 /* NULL when the NIC has max_qps queue pairs, memory is short, or the config is invalid. */
 struct qp *nic_add_qp(struct nic *nic, const struct qp_config *config);
 

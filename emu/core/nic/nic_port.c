@@ -71,6 +71,16 @@ uint32_t nic_add_region(struct nic *nic, uint32_t pd, uint64_t va, uint64_t leng
     return mr_register(&nic->mrs, &region, (uint8_t)rng_u32(nic->rng));
 }
 
+uint64_t nic_writes(const struct nic *nic)
+{
+    return nic->writes;
+}
+
+void nic_watch_writes(struct nic *nic, bool *written)
+{
+    nic->written = written;
+}
+
 bool nic_invalidate(struct nic *nic, uint32_t pd, uint32_t key)
 {
     return mr_invalidate(&nic->mrs, pd, key);

@@ -166,6 +166,13 @@ static bool is_in_turn(const struct qp *qp, const struct packet *packet)
 
 /* ---- executing --------------------------------------------------------------- */
 
+static void note_write(struct nic *nic)
+{
+    nic->writes++;
+    if (nic->written)
+        *nic->written = true;
+}
+
 /* Payload or memory may be elided; then only the length is counted. */
 static void take_payload(struct qp *qp, const struct packet *packet, uint8_t *memory)
 {
@@ -179,6 +186,8 @@ static void take_payload(struct qp *qp, const struct packet *packet, uint8_t *me
         receive_scatter(qp, responder->receive, memory, offset, packet->payload, bytes);
     else if (memory)
         memcpy(memory + offset, packet->payload, bytes);
+    if (packet->type == PACKET_WRITE)
+        note_write(qp->nic);
 }
 
 static void finish_receive(struct qp *qp, const struct packet *packet, picoseconds now)
@@ -281,6 +290,7 @@ static void execute_atomic(struct qp *qp, const struct packet *packet, uint8_t *
     count_message(&qp->responder);
     resource->is_atomic = true;
     resource->original = act(packet, bytes);
+    note_write(qp->nic);
     resource->packets = 1;
     resource->msn = qp->responder.msn;
     move_on(&qp->responder, 1);

@@ -1,0 +1,127 @@
+/* Completions and events, from queue pairs to shared memory and pipes. */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "uverbs/server_state.h"
+
+struct uverbs_completions *uverbs_completions_new(struct uverbs_client *client, struct cq *cq,
+                                                  uint32_t handle, int memory_fd, uint32_t entries,
+                                                  int channel_fd)
+{
+    struct uverbs_completions *made = calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    uint64_t bytes = uverbs_cq_bytes(entries);
+    *made = (struct uverbs_completions){.client = client,
+                                        .next = client->completions,
+                                        .handle = handle,
+                                        .cq = cq,
+                                        .shared = uverbs_map_memory(memory_fd, bytes),
+                                        .bytes = bytes,
+                                        .entries = entries,
+                                        .channel_fd = channel_fd};
+    if (!made->shared) {
+        free(made);
+        return NULL;
+    }
+    client->completions = made;
+    return made;
+}
+
+void uverbs_completions_free(struct uverbs_completions *completions)
+{
+    struct uverbs_completions **at = &completions->client->completions;
+    while (*at != completions)
+        at = &(*at)->next;
+    *at = completions->next;
+    munmap(completions->shared, completions->bytes);
+    free(completions);
+}
+
+/* ---- events -------------------------------------------------------------------------- */
+
+/* A pipe that is full has many events of the same kind already. */
+static void send_event(int fd, uint32_t kind, uint32_t handle)
+{
+    struct uverbs_event event = {.kind = kind, .handle = handle};
+    ssize_t written = write(fd, &event, sizeof event);
+    (void)written;
+}
+
+void uverbs_send_event(struct uverbs_client *client, uint32_t kind, uint32_t handle)
+{
+    send_event(client->events_fd, kind, handle);
+    client->has_news = true;
+}
+
+/* ---- completions ---------------------------------------------------------------------- */
+
+/* The program's own name for the request, and its place in the queue of sends. */
+static void redeem(struct uverbs_ticket *ticket, struct uverbs_cqe *entry)
+{
+    entry->wr_id = ticket->wr_id;
+    entry->posted = ticket->posted;
+    if (ticket->receives)
+        uverbs_free_ticket(ticket);
+}
+
+static struct uverbs_cqe as_entry(const struct work_completion *completion)
+{
+    struct uverbs_cqe entry = {.at_ns = (uint64_t)(completion->at_ps / PS_PER_NS),
+                               .status = (uint32_t)completion->status,
+                               .verb = (uint32_t)completion->verb,
+                               .byte_len = completion->byte_len,
+                               .imm_data = completion->imm_data,
+                               .qp_num = completion->qp_num,
+                               .src_qp = completion->src_qp,
+                               .wc_flags = completion->wc_flags,
+                               .is_receive = completion->is_receive,
+                               .slid = completion->slid,
+                               .sl = completion->sl,
+                               .path_bits = completion->dlid_path_bits};
+    redeem((struct uverbs_ticket *)(uintptr_t)completion->wr_id, &entry); // NOLINT
+    return entry;
+}
+
+static void lose(struct uverbs_completions *completions)
+{
+    if (!completions->shared->overrun)
+        uverbs_send_event(completions->client, UVERBS_CQ_ERROR, completions->handle);
+    completions->shared->overrun = 1;
+}
+
+static void notify(struct uverbs_completions *completions, bool is_solicited)
+{
+    uint32_t armed = __atomic_load_n(&completions->shared->armed, __ATOMIC_SEQ_CST);
+    if (armed == UVERBS_NOT_ARMED || (armed == UVERBS_ARMED_SOLICITED && !is_solicited))
+        return;
+    __atomic_store_n(&completions->shared->armed, UVERBS_NOT_ARMED, __ATOMIC_SEQ_CST);
+    if (completions->channel_fd >= 0)
+        send_event(completions->channel_fd, UVERBS_COMPLETION, completions->handle);
+}
+
+static void give(struct uverbs_completions *completions)
+{
+    struct uverbs_cq *shared = completions->shared;
+    struct work_completion completion;
+    while (cq_poll(completions->cq, &completion)) {
+        completions->client->has_news = true;
+        struct uverbs_cqe entry = as_entry(&completion);
+        uint32_t tail = __atomic_load_n(&shared->tail, __ATOMIC_ACQUIRE);
+        if (completions->head - tail >= completions->entries) {
+            lose(completions);
+            continue;
+        }
+        shared->at[completions->head++ % completions->entries] = entry;
+        __atomic_store_n(&shared->head, completions->head, __ATOMIC_SEQ_CST);
+        notify(completions, completion.status != STATUS_SUCCESS || completion.solicited);
+    }
+}
+
+void uverbs_give_completions(struct uverbs_server *server)
+{
+    for (struct uverbs_client *client = server->clients; client; client = client->next)
+        for (struct uverbs_completions *one = client->completions; one; one = one->next)
+            give(one);
+}

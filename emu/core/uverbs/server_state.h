@@ -1,0 +1,103 @@
+/* The state of the NICs' side of programs' verbs, which its files share:
+ *
+ *     set_up.c       set-up, shared memory
+ *     requests.c     work requests, from programs to queue pairs
+ *     completions.c  completions and events, from queue pairs to programs
+ *     waiting.c      threads that wait, and emulated time */
+#ifndef EMU_UVERBS_SERVER_STATE_H
+#define EMU_UVERBS_SERVER_STATE_H
+
+#include <time.h>
+
+#include "sim/timer.h"
+#include "uverbs/rings.h"
+#include "uverbs/server.h"
+
+struct uverbs_server {
+    struct uverbs_time *time;
+    bool *event; /* stops the run of the fabric */
+    struct uverbs_client *clients;
+};
+
+struct uverbs_client {
+    struct uverbs_server *server;
+    struct uverbs_client *next;
+    struct uverbs_session *session;
+    uint32_t pid;
+    int events_fd;
+    bool has_news; /* its threads must look at their queues */
+    uint32_t rings_taken;
+    struct nic *nic;
+    /* A thread that reads memory again and again, until it changes (waiting.c). */
+    bool spins;
+    uint64_t writes;   /* of the NIC, so far */
+    uint32_t activity; /* of the session, so far */
+    int64_t since_ns;  /* processor time of the process at that time */
+    int64_t patience_ns;
+    clockid_t processor;
+    struct uverbs_completions *completions;
+    struct uverbs_send_queue *sends[UVERBS_HANDLES]; /* by handle */
+    struct uverbs_receive_queue *receives[UVERBS_HANDLES];
+};
+
+/* A queue of work requests in shared memory. The NICs have its dimensions and their place in it
+ * for themselves, because a program may write over those in the memory. */
+struct uverbs_ring {
+    struct uverbs_queue *shared;
+    uint64_t bytes;
+    uint32_t slots, slot_bytes;
+    uint32_t taken; /* requests so far */
+};
+
+/* A request that was taken. It is the wr_id by which the queue pair knows it. */
+struct uverbs_ticket {
+    uint64_t wr_id;                        /* the program's */
+    uint32_t posted;                       /* of sends: requests so far, with this one */
+    struct uverbs_receive_queue *receives; /* NULL: it is a send */
+    struct uverbs_ticket *next_free;
+};
+
+struct uverbs_send_queue {
+    struct uverbs_client *client;
+    uint32_t handle;
+    struct uverbs_ring ring;
+    uint32_t inline_bytes;
+    struct uverbs_ticket *tickets; /* by slot */
+    struct verbs_qp *qp;
+    bool is_datagram;
+};
+
+/* The receives of a shared queue end in any order. */
+struct uverbs_receive_queue {
+    struct uverbs_client *client;
+    uint32_t handle;
+    struct uverbs_ring ring;
+    struct uverbs_ticket *tickets, *free;
+    struct verbs_qp *qp; /* NULL: of `srq` */
+    struct verbs_srq *srq;
+};
+
+struct uverbs_completions {
+    struct uverbs_client *client;
+    struct uverbs_completions *next;
+    uint32_t handle;
+    struct cq *cq;
+    struct uverbs_cq *shared;
+    uint64_t bytes;
+    uint32_t entries, head;
+    int channel_fd;
+};
+
+/* waiting.c: of a new client. */
+void uverbs_begin_waiting(struct uverbs_client *client);
+
+static inline void uverbs_free_ticket(struct uverbs_ticket *ticket)
+{
+    ticket->next_free = ticket->receives->free;
+    ticket->receives->free = ticket;
+}
+
+/* Maps shared memory of exactly that size, which must not shrink. */
+void *uverbs_map_memory(int fd, uint64_t bytes);
+
+#endif

@@ -1,0 +1,253 @@
+/* The connection of a process to its host's NIC. */
+#define _GNU_SOURCE /* memfd_create */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "library.h"
+
+enum { MAX_FILES = 4 };
+#define ADDRESS_SPACE (UINT64_C(1) << 47)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct connection connected = {.socket = -1};
+
+/* ---- messages on stderr ------------------------------------------------------------------ */
+
+void debug(const char *format, ...)
+{
+    va_list arguments;
+    if (!getenv("EMU_VERBS_DEBUG"))
+        return;
+    va_start(arguments, format);
+    fputs("emu verbs: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+int unsupported(const char *what)
+{
+    debug("%s is not emulated", what);
+    errno = EOPNOTSUPP;
+    return EOPNOTSUPP;
+}
+
+/* ---- datagrams with files ------------------------------------------------------------------ */
+
+static int send_request(int socket, const struct uverbs_request *request, const int *files,
+                        unsigned count)
+{
+    char control[CMSG_SPACE(MAX_FILES * sizeof(int))] = {0};
+    struct iovec part = {.iov_base = (void *)request, .iov_len = sizeof *request};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (count) {
+        message.msg_control = control;
+        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(count * sizeof(int));
+        memcpy(CMSG_DATA(header), files, count * sizeof(int));
+    }
+    ssize_t sent;
+    do
+        sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    return sent < 0 ? errno : 0;
+}
+
+/* Files that come with it are -1 if they do not. */
+static int receive_reply(int socket, struct uverbs_reply *reply, int *files, unsigned count)
+{
+    char control[CMSG_SPACE(MAX_FILES * sizeof(int))];
+    struct iovec part = {.iov_base = reply, .iov_len = sizeof *reply};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof control};
+    ssize_t got;
+    do
+        got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)sizeof *reply)
+        return got < 0 ? errno : ENODEV;
+    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (header && header->cmsg_type == SCM_RIGHTS)
+        memcpy(files, CMSG_DATA(header), count * sizeof(int));
+    if (reply->error)
+        debug("%s", reply->reason);
+    return reply->error;
+}
+
+/* ---- set-up -----------------------------------------------------------------------------------
+ */
+
+int new_memory(const char *name, uint64_t bytes, void **memory)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -1;
+    if (ftruncate(fd, (off_t)bytes) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0) {
+        close(fd);
+        return -1;
+    }
+    if (!memory)
+        return fd;
+    *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (*memory == MAP_FAILED) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static int connect_to(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (snprintf(address.sun_path, sizeof address.sun_path, "%s", path) >=
+        (int)sizeof address.sun_path)
+        return -1;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Sends the memory and pipes of this process, gets those of the NICs. Returns 0 or errno. */
+static int open_session(struct connection *made)
+{
+    int events[2];
+    void *session;
+    if (pipe2(events, O_CLOEXEC) != 0)
+        return errno;
+    int session_fd = new_memory("emu-session", sizeof *made->session, &session);
+    made->memory_fd = new_memory("emu-memory", ADDRESS_SPACE, NULL);
+    if (session_fd < 0 || made->memory_fd < 0)
+        return errno;
+    made->session = session;
+    made->events_fd = events[0];
+    const int given[] = {session_fd, made->memory_fd, events[1]};
+    struct uverbs_request request = {
+        .command = UVERBS_OPEN, .version = UVERBS_VERSION, .pid = (uint32_t)getpid()};
+    struct uverbs_reply reply = {0};
+    int got[] = {-1, -1};
+    int error = send_request(made->socket, &request, given, 3);
+    if (!error)
+        error = receive_reply(made->socket, &reply, got, 2);
+    close(session_fd);
+    close(events[1]);
+    if (error)
+        return error;
+    made->bell_fd = got[0];
+    made->device = reply.opened.device;
+    made->clock = reply.opened.clock;
+    made->time = mmap(NULL, sizeof *made->time, PROT_READ, MAP_SHARED, got[1], 0);
+    close(got[1]);
+    return made->time == MAP_FAILED ? ENOMEM : 0;
+}
+
+static void forget_connection(void)
+{
+    connected = (struct connection){.socket = -1};
+}
+
+/* A child has its own connection. */
+static void in_child(void)
+{
+    if (connected.socket >= 0)
+        close(connected.socket);
+    forget_connection();
+    pthread_mutex_init(&lock, NULL);
+}
+
+static int open_connection(void)
+{
+    const char *path = getenv("EMU_VERBS");
+    struct connection made = {.socket = path ? connect_to(path) : -1};
+    if (made.socket < 0)
+        return ENODEV;
+    int error = open_session(&made);
+    if (error) {
+        close(made.socket);
+        return error;
+    }
+    static bool knows_forks;
+    if (!knows_forks)
+        pthread_atfork(NULL, NULL, in_child);
+    knows_forks = true;
+    install_traps();
+    connected = made;
+    return 0;
+}
+
+const struct connection *connection(void)
+{
+    pthread_mutex_lock(&lock);
+    int error = connected.socket < 0 ? open_connection() : 0;
+    pthread_mutex_unlock(&lock);
+    errno = error;
+    return error ? NULL : &connected;
+}
+
+const struct connection *present_connection(void)
+{
+    return __atomic_load_n(&connected.session, __ATOMIC_ACQUIRE) ? &connected : NULL;
+}
+
+int ask(const struct uverbs_request *request, const int *files, unsigned count,
+        struct uverbs_reply *reply)
+{
+    static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+    if (!connection())
+        return errno;
+    is_active();
+    pthread_mutex_lock(&asking);
+    int error = send_request(connected.socket, request, files, count);
+    if (!error)
+        error = receive_reply(connected.socket, reply, NULL, 0);
+    pthread_mutex_unlock(&asking);
+    return error;
+}
+
+int destroy(uint32_t handle)
+{
+    struct uverbs_request request = {.command = UVERBS_DESTROY, .handle = handle};
+    struct uverbs_reply reply;
+    return ask(&request, NULL, 0, &reply);
+}
+
+/* ---- doorbells
+ * ----------------------------------------------------------------------------------- */
+
+static void wake_nics(void)
+{
+    uint64_t one = 1;
+    ssize_t written = write(connected.bell_fd, &one, sizeof one);
+    (void)written;
+}
+
+void ring_doorbell(struct emu_ring *ring)
+{
+    static pthread_mutex_t ringing = PTHREAD_MUTEX_INITIALIZER;
+    struct uverbs_session *session = connected.session;
+    __atomic_store_n(&ring->shared->head, ring->head, __ATOMIC_RELEASE);
+    if (__atomic_exchange_n(&ring->shared->rung, 1, __ATOMIC_SEQ_CST))
+        return;
+    pthread_mutex_lock(&ringing);
+    session->doorbells[session->rings % UVERBS_DOORBELLS] = ring->doorbell;
+    __atomic_store_n(&session->rings, session->rings + 1, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&ringing);
+    if (!connected.clock.is_exact)
+        wake_nics();
+}

@@ -1,0 +1,228 @@
+/* On the exact clock a program lives in the fabric's time: clocks, sleeps and the time stamp
+ * counter follow it, from the program's first verbs call on. Emulated time stands while the program
+ * computes.
+ *
+ *     clock_gettime, gettimeofday, time      what the clocks showed at emulated time 0, and
+ *                                            emulated time
+ *     sleep, usleep, nanosleep, ...          end at an emulated time
+ *     rdtsc, rdtscp                          trap (traps.c); cycles of /proc/cpuinfo's rate
+ *
+ * A program that reads a clock again and again waits for it to move, so it moves after a while.
+ *
+ * Out of reach: programs without libc (static ones, Go), direct system calls, and the time-outs of
+ * poll, select, epoll and locks, which are real. */
+#define _GNU_SOURCE /* syscall */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "library.h"
+
+#define NS_PER_S INT64_C(1000000000)
+
+enum {
+    READS_AT_ONE_TIME = 100, /* of a clock, before it moves */
+    FIRST_STEP_NS = 100,
+    LONGEST_STEP_NS = 10000,
+    VDSO_BYTES = 16384,
+};
+
+static bool is_emulated(void)
+{
+    const struct connection *nics = present_connection();
+    return nics && nics->clock.is_exact;
+}
+
+/* ---- clocks ------------------------------------------------------------------------------- */
+
+/* The emulated time that a clock shows. */
+static int64_t read_clock(void)
+{
+    static __thread int64_t last_ns, step_ns;
+    static __thread uint32_t reads, activity;
+    const struct connection *nics = present_connection();
+    int64_t now_ns = emulated_ns();
+    uint32_t calls = __atomic_load_n(&nics->session->activity, __ATOMIC_RELAXED);
+    if (now_ns != last_ns || calls != activity) {
+        if (calls != activity)
+            step_ns = FIRST_STEP_NS;
+        reads = 0;
+    }
+    if (++reads > READS_AT_ONE_TIME) {
+        wait_for_news(now_ns + step_ns);
+        step_ns = step_ns < LONGEST_STEP_NS ? 2 * step_ns : step_ns;
+        reads = READS_AT_ONE_TIME;
+        now_ns = emulated_ns();
+    }
+    last_ns = now_ns;
+    activity = __atomic_load_n(&nics->session->activity, __ATOMIC_RELAXED);
+    return now_ns;
+}
+
+static bool is_followed(clockid_t clock)
+{
+    return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI ||
+           clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE ||
+           clock == CLOCK_MONOTONIC_RAW || clock == CLOCK_BOOTTIME;
+}
+
+/* What the clock shows at emulated time 0. */
+static int64_t origin_ns(clockid_t clock)
+{
+    const struct uverbs_clock *own = &present_connection()->clock;
+    bool is_of_day =
+        clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI;
+    return is_of_day ? own->realtime_ns : own->monotonic_ns;
+}
+
+int real_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    return (int)syscall(SYS_clock_gettime, clock, now); /* the vDSO's would trap */
+}
+
+EXPORT int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    if (!is_emulated() || !is_followed(clock))
+        return real_clock_gettime(clock, now);
+    int64_t shown_ns = origin_ns(clock) + read_clock();
+    *now = (struct timespec){.tv_sec = shown_ns / NS_PER_S, .tv_nsec = shown_ns % NS_PER_S};
+    return 0;
+}
+
+EXPORT int gettimeofday(struct timeval *restrict now, void *restrict zone)
+{
+    struct timespec precise;
+    (void)zone;
+    clock_gettime(CLOCK_REALTIME, &precise);
+    *now = (struct timeval){.tv_sec = precise.tv_sec, .tv_usec = precise.tv_nsec / 1000};
+    return 0;
+}
+
+EXPORT time_t time(time_t *to)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (to)
+        *to = now.tv_sec;
+    return now.tv_sec;
+}
+
+/* ---- sleeps --------------------------------------------------------------------------------- */
+
+static void sleep_until(int64_t until_ns)
+{
+    while (emulated_ns() < until_ns)
+        wait_for_news(until_ns);
+}
+
+static int64_t as_ns(const struct timespec *time)
+{
+    return time->tv_sec * NS_PER_S + time->tv_nsec;
+}
+
+static bool is_valid(const struct timespec *time)
+{
+    return time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < NS_PER_S;
+}
+
+EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *wanted,
+                           struct timespec *left)
+{
+    if (!is_emulated() || !is_followed(clock)) {
+        long ended = syscall(SYS_clock_nanosleep, clock, flags, wanted, left);
+        return ended == 0 ? 0 : errno;
+    }
+    if (!is_valid(wanted))
+        return EINVAL;
+    bool is_absolute = flags & TIMER_ABSTIME;
+    sleep_until(is_absolute ? as_ns(wanted) - origin_ns(clock) : emulated_ns() + as_ns(wanted));
+    return 0;
+}
+
+EXPORT int nanosleep(const struct timespec *wanted, struct timespec *left)
+{
+    int error = clock_nanosleep(CLOCK_MONOTONIC, 0, wanted, left);
+    errno = error ? error : errno;
+    return error ? -1 : 0;
+}
+
+EXPORT int usleep(useconds_t us)
+{
+    struct timespec wanted = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000L};
+    return nanosleep(&wanted, NULL);
+}
+
+EXPORT unsigned sleep(unsigned seconds)
+{
+    struct timespec wanted = {.tv_sec = seconds}, left = {0};
+    return nanosleep(&wanted, &left) == 0 ? 0 : (unsigned)left.tv_sec;
+}
+
+/* ---- the time stamp counter ------------------------------------------------------------------ */
+
+/* The rate that programs find in /proc/cpuinfo. */
+static double counter_hz(void)
+{
+    static double hz;
+    char line[256];
+    if (hz > 0)
+        return hz;
+    FILE *cpus = fopen("/proc/cpuinfo", "re");
+    double mhz = 0, most = 0;
+    while (cpus && fgets(line, sizeof line, cpus))
+        if (sscanf(line, "cpu MHz : %lf", &mhz) == 1 && mhz > most)
+            most = mhz;
+    if (cpus)
+        fclose(cpus);
+    hz = most > 0 ? most * 1e6 : 1e9;
+    return hz;
+}
+
+void trap_counter(void)
+{
+#if defined(__x86_64__)
+    if (is_emulated()) {
+        counter_hz();
+        prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+    }
+#endif
+}
+
+#if defined(__x86_64__)
+/* libc reads the clock by the vDSO, for itself, with the true counter. */
+static bool is_in_vdso(const uint8_t *code)
+{
+    const uint8_t *vdso = (const uint8_t *)getauxval(AT_SYSINFO_EHDR); // NOLINT
+    return code >= vdso && code < vdso + VDSO_BYTES;
+}
+
+static uint64_t true_counter(void)
+{
+    prctl(PR_SET_TSC, PR_TSC_ENABLE);
+    uint64_t count = __builtin_ia32_rdtsc();
+    prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+    return count;
+}
+
+unsigned counter_instruction_bytes(const uint8_t *code)
+{
+    static const uint8_t rdtsc[] = {0x0f, 0x31}, rdtscp[] = {0x0f, 0x01, 0xf9};
+    if (memcmp(code, rdtsc, sizeof rdtsc) == 0)
+        return sizeof rdtsc;
+    return memcmp(code, rdtscp, sizeof rdtscp) == 0 ? sizeof rdtscp : 0;
+}
+
+uint64_t read_counter(const uint8_t *code)
+{
+    if (is_in_vdso(code) || !is_emulated())
+        return true_counter();
+    return (uint64_t)((double)read_clock() * 1e-9 * counter_hz());
+}
+#endif

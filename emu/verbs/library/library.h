@@ -1,0 +1,181 @@
+/* A library that stands in for libibverbs in programs on an emulated host (LD_PRELOAD). The verbs
+ * objects of the program are here; the NIC that carries out their work is in another process.
+ *
+ *     program ── ibv_* ──▶ objects.c queue_pair.c … ── connection.c ──▶ NICs   make, change,
+ * destroy │                                                  (core/uverbs/messages.h) └── post,
+ * poll ──▶ post.c poll.c ══ shared memory ══▶ NICs            work (core/uverbs/rings.h)
+ *
+ * Names, results and errno are those of libibverbs' manual pages. What this NIC does not have ends
+ * with EOPNOTSUPP; EMU_VERBS_DEBUG=1 names it on stderr, and the reasons of other errors. */
+#ifndef EMU_VERBS_LIBRARY_H
+#define EMU_VERBS_LIBRARY_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "nic/nic_api.h"
+#include "nic/verbs_api.h"
+#include "uverbs/rings.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { PORT_NUMBER = 1 };
+
+struct emu_context {
+    struct verbs_context verbs;
+};
+
+struct emu_pd {
+    struct ibv_pd pd;
+};
+
+struct emu_channel {
+    struct ibv_comp_channel channel;
+    uint32_t handle;
+};
+
+struct emu_cq {
+    struct ibv_cq_ex cq;
+    pthread_mutex_t lock;
+    struct uverbs_cq *shared;
+    uint32_t tail, entries;
+    struct uverbs_cqe current; /* of an extended poll */
+};
+
+/* A queue of work requests in shared memory. */
+struct emu_ring {
+    pthread_mutex_t lock;
+    struct uverbs_queue *shared;
+    uint64_t bytes;
+    uint32_t slots, slot_bytes;
+    uint32_t head;      /* requests written */
+    uint32_t completed; /* of these, those whose place is free again */
+    uint32_t doorbell;
+};
+
+struct emu_srq {
+    struct ibv_srq srq;
+    struct emu_ring ring;
+    uint32_t max_sge, limit;
+};
+
+struct emu_qp {
+    struct ibv_qp_ex qp; /* first: struct ibv_qp is its first member */
+    struct emu_ring sends, receives;
+    struct emu_srq *srq;
+    uint32_t max_inline_data, max_send_sge, max_recv_sge;
+    bool signals_all, sends_ready, is_datagram;
+    struct ibv_qp_attr attr; /* as modified so far */
+    struct ibv_qp_init_attr init_attr;
+    /* Of ibv_wr_start to ibv_wr_complete. */
+    struct uverbs_wqe *building;
+    uint32_t first_built;
+    int building_error;
+};
+
+struct emu_ah {
+    struct ibv_ah ah;
+    struct ibv_ah_attr attr;
+    uint32_t address;
+};
+
+/* ---- connection.c: to the NICs, one for each process ------------------------------------- */
+
+struct connection {
+    int socket;
+    int memory_fd; /* of the program's registered memory: a page's place is its address */
+    int bell_fd;
+    struct uverbs_session *session;
+    const struct uverbs_time *time;
+    struct uverbs_device device;
+    struct uverbs_clock clock;
+    int events_fd; /* of asynchronous events */
+};
+
+/* Connects if need be. NULL: with errno. */
+const struct connection *connection(void);
+/* NULL: there is none yet. */
+const struct connection *present_connection(void);
+/* Sends a request with files (closed by the caller) and waits for its reply. Returns 0 or errno. */
+int ask(const struct uverbs_request *request, const int *files, unsigned count,
+        struct uverbs_reply *reply);
+int destroy(uint32_t handle);
+/* New shared memory of this size. Returns its file, or -1 with errno. */
+int new_memory(const char *name, uint64_t bytes, void **memory);
+/* The NICs read a queue's doorbell when emulated time next passes; on the real clock, now. */
+void ring_doorbell(struct emu_ring *ring);
+/* One line on stderr, if EMU_VERBS_DEBUG is set. */
+void debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Says so, sets errno, and returns EOPNOTSUPP. */
+int unsupported(const char *what);
+
+/* ---- objects by handle and by queue pair number (objects.c) ------------------------------- */
+
+void *object_of(uint32_t handle);
+void remember(uint32_t handle, void *object);
+struct emu_qp *qp_of(uint32_t qp_num);
+void remember_qp(uint32_t qp_num, struct emu_qp *qp);
+
+/* ---- address.c ------------------------------------------------------------------------------ */
+
+/* The IPv4 address or LID that an address vector leads to. Returns 0, or EINVAL. */
+int address_of(const struct ibv_ah_attr *attr, uint32_t *address);
+
+/* ---- shared_memory.c ------------------------------------------------------------------------- */
+
+/* Makes pages of the program shared with the NICs, in place. Returns 0, or errno with a reason. */
+int share_pages(uint64_t addr, uint64_t length);
+
+/* ---- traps.c ------------------------------------------------------------------------------- */
+
+/* Takes over SIGSEGV. */
+void install_traps(void);
+/* Threads that write to these pages, which are read-only for a moment, wait. */
+void hold_writers(uint64_t from, uint64_t to);
+void release_writers(void);
+
+/* ---- queue_ring.c --------------------------------------------------------------------------- */
+
+int ring_create(struct emu_ring *ring, uint32_t slots, uint32_t inline_bytes);
+void ring_destroy(struct emu_ring *ring);
+/* Where the next request goes; the caller raises `head`. NULL: the queue is full. */
+struct uverbs_wqe *ring_next(struct emu_ring *ring);
+
+/* ---- functions of contexts ------------------------------------------------------------------ */
+
+int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc);
+int req_notify_cq(struct ibv_cq *cq, int solicited_only);
+struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
+struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
+int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+                    struct ibv_device_attr_ex *attr, size_t size);
+int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t size);
+void set_wr_functions(struct emu_qp *qp);
+void set_poll_functions(struct emu_cq *cq);
+
+/* ---- waiting.c: on the exact clock ---------------------------------------------------------- */
+
+/* The calling thread waits until something has happened to its queues, or until a time. */
+void wait_for_news(int64_t until_ns);
+/* A call of the library: the thread computes. */
+void is_active(void);
+int64_t emulated_ns(void);
+
+/* ---- emulated_time.c --------------------------------------------------------------------------
+ */
+
+int real_clock_gettime(clockid_t clock, struct timespec *now);
+/* From now on the calling thread, and those that it starts, trap when they read the time stamp
+ * counter, if time is emulated. */
+void trap_counter(void);
+/* The length of the instruction that reads the counter; 0: it is another one. */
+unsigned counter_instruction_bytes(const uint8_t *code);
+/* What that instruction reads. */
+uint64_t read_counter(const uint8_t *code);
+
+#endif

@@ -1,0 +1,375 @@
+/* Protection domains, memory regions, completion queues and their channels, shared receive
+ * queues. */
+#define _GNU_SOURCE /* pipe2 */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "library.h"
+
+/* ---- objects by handle, queue pairs by number -------------------------------------------------
+ */
+
+static void *by_handle[UVERBS_HANDLES];
+static struct emu_qp *by_number[1 << 16];
+
+void *object_of(uint32_t handle)
+{
+    return by_handle[handle % UVERBS_HANDLES];
+}
+
+void remember(uint32_t handle, void *object)
+{
+    by_handle[handle % UVERBS_HANDLES] = object;
+}
+
+struct emu_qp *qp_of(uint32_t qp_num)
+{
+    return by_number[qp_num & 0xffff];
+}
+
+void remember_qp(uint32_t qp_num, struct emu_qp *qp)
+{
+    by_number[qp_num & 0xffff] = qp;
+}
+
+/* ---- protection domains ------------------------------------------------------------------------
+ */
+
+EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+    struct uverbs_request request = {.command = UVERBS_ALLOC_PD};
+    struct uverbs_reply reply;
+    struct ibv_pd *pd = calloc(1, sizeof *pd);
+    int error = pd ? ask(&request, NULL, 0, &reply) : ENOMEM;
+    if (error) {
+        free(pd);
+        errno = error;
+        return NULL;
+    }
+    *pd = (struct ibv_pd){.context = context, .handle = reply.handle};
+    return pd;
+}
+
+EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
+{
+    int error = destroy(pd->handle);
+    if (!error)
+        free(pd);
+    return error;
+}
+
+/* ---- memory regions ----------------------------------------------------------------------------
+ */
+
+static uint32_t access_of(unsigned access)
+{
+    return (access & IBV_ACCESS_LOCAL_WRITE ? ACCESS_LOCAL_WRITE : 0) |
+           (access & IBV_ACCESS_REMOTE_WRITE ? ACCESS_REMOTE_WRITE : 0) |
+           (access & IBV_ACCESS_REMOTE_READ ? ACCESS_REMOTE_READ : 0) |
+           (access & IBV_ACCESS_REMOTE_ATOMIC ? ACCESS_REMOTE_ATOMIC : 0);
+}
+
+static struct ibv_mr *region(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                             unsigned access)
+{
+    const unsigned known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                           IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+                           IBV_ACCESS_OPTIONAL_RANGE;
+    if (access & ~known) {
+        unsupported("memory bound to windows, on demand, or at zero-based addresses");
+        return NULL;
+    }
+    struct ibv_mr *mr = calloc(1, sizeof *mr);
+    int error = mr ? share_pages((uintptr_t)addr, length) : ENOMEM;
+    struct uverbs_request request = {.command = UVERBS_REG_MR,
+                                     .mr = {.addr = (uintptr_t)addr,
+                                            .length = length,
+                                            .iova = iova,
+                                            .pd = pd->handle,
+                                            .access = access_of(access)}};
+    struct uverbs_reply reply;
+    if (!error)
+        error = ask(&request, NULL, 0, &reply);
+    if (error) {
+        free(mr);
+        errno = error;
+        return NULL;
+    }
+    *mr = (struct ibv_mr){.context = pd->context,
+                          .pd = pd,
+                          .addr = addr,
+                          .length = length,
+                          .handle = reply.handle,
+                          .lkey = reply.number,
+                          .rkey = reply.number};
+    return mr;
+}
+
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+    return region(pd, addr, length, (uintptr_t)addr, (unsigned)access);
+}
+
+EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                                      int access)
+{
+    return region(pd, addr, length, iova, (unsigned)access);
+}
+
+EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                                       unsigned access)
+{
+    return region(pd, addr, length, iova, access);
+}
+
+EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+                                        uint64_t iova, int fd, int access)
+{
+    (void)pd, (void)offset, (void)length, (void)iova, (void)fd, (void)access;
+    unsupported("memory of other devices (dma-buf)");
+    return NULL;
+}
+
+EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+                        int access)
+{
+    (void)mr, (void)flags, (void)pd, (void)addr, (void)length, (void)access;
+    unsupported("ibv_rereg_mr");
+    return IBV_REREG_MR_ERR_INPUT;
+}
+
+EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
+{
+    int error = destroy(mr->handle);
+    if (!error)
+        free(mr);
+    return error;
+}
+
+/* ---- completion channels
+ * -------------------------------------------------------------------------- */
+
+EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+    int events[2];
+    struct emu_channel *made = calloc(1, sizeof *made);
+    if (!made || pipe2(events, O_CLOEXEC) != 0) {
+        free(made);
+        return NULL;
+    }
+    struct uverbs_request request = {.command = UVERBS_CREATE_CHANNEL};
+    struct uverbs_reply reply;
+    int error = ask(&request, &events[1], 1, &reply);
+    close(events[1]);
+    if (error) {
+        close(events[0]);
+        free(made);
+        errno = error;
+        return NULL;
+    }
+    made->channel = (struct ibv_comp_channel){.context = context, .fd = events[0]};
+    made->handle = reply.handle;
+    return &made->channel;
+}
+
+EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+    struct emu_channel *own = (struct emu_channel *)channel;
+    if (channel->refcnt)
+        return EBUSY;
+    int error = destroy(own->handle);
+    if (error)
+        return error;
+    close(channel->fd);
+    free(own);
+    return 0;
+}
+
+/* ---- completion queues
+ * ------------------------------------------------------------------------------- */
+
+static struct emu_cq *new_cq(struct ibv_context *context, int cqe, void *cq_context,
+                             struct ibv_comp_channel *channel)
+{
+    const struct connection *nics = connection();
+    if (cqe < 1 || !nics || (uint32_t)cqe > nics->device.max_cqe) {
+        errno = EINVAL;
+        return NULL;
+    }
+    struct emu_cq *made = calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    void *memory;
+    int file = new_memory("emu-cq", uverbs_cq_bytes((uint32_t)cqe), &memory);
+    if (file < 0) {
+        free(made);
+        return NULL;
+    }
+    made->shared = memory;
+    made->entries = (uint32_t)cqe;
+    struct uverbs_request request = {
+        .command = UVERBS_CREATE_CQ,
+        .cq = {.cqe = (uint32_t)cqe,
+               .channel = channel ? ((struct emu_channel *)channel)->handle : UVERBS_NONE}};
+    struct uverbs_reply reply;
+    int error = ask(&request, &file, 1, &reply);
+    close(file);
+    if (error) {
+        munmap(memory, uverbs_cq_bytes((uint32_t)cqe));
+        free(made);
+        errno = error;
+        return NULL;
+    }
+    struct ibv_cq *cq = ibv_cq_ex_to_cq(&made->cq);
+    *cq = (struct ibv_cq){.context = context,
+                          .channel = channel,
+                          .cq_context = cq_context,
+                          .handle = reply.handle,
+                          .cqe = cqe};
+    pthread_mutex_init(&cq->mutex, NULL);
+    pthread_cond_init(&cq->cond, NULL);
+    pthread_mutex_init(&made->lock, NULL);
+    if (channel)
+        channel->refcnt++;
+    remember(reply.handle, made);
+    return made;
+}
+
+EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+                                    struct ibv_comp_channel *channel, int vector)
+{
+    if (vector != 0) {
+        errno = EINVAL;
+        return NULL;
+    }
+    struct emu_cq *made = new_cq(context, cqe, cq_context, channel);
+    return made ? ibv_cq_ex_to_cq(&made->cq) : NULL;
+}
+
+struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+    if (attr->wc_flags & ~(uint64_t)(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)) {
+        unsupported("this extended completion");
+        return NULL;
+    }
+    struct emu_cq *made = new_cq(context, (int)attr->cqe, attr->cq_context, attr->channel);
+    if (!made)
+        return NULL;
+    set_poll_functions(made);
+    return &made->cq;
+}
+
+EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+{
+    if (cqe <= cq->cqe) /* it has room for more */
+        return 0;
+    return unsupported("a completion queue that grows");
+}
+
+EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
+{
+    struct emu_cq *own = (struct emu_cq *)cq;
+    int error = destroy(cq->handle);
+    if (error)
+        return error;
+    remember(cq->handle, NULL);
+    if (cq->channel)
+        cq->channel->refcnt--;
+    munmap(own->shared, uverbs_cq_bytes(own->entries));
+    free(own);
+    return 0;
+}
+
+/* ---- shared receive queues
+ * ----------------------------------------------------------------------------- */
+
+EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+    const struct connection *nics = connection();
+    if (!nics || attr->attr.max_wr < 1 || attr->attr.max_wr > nics->device.max_wr ||
+        attr->attr.max_sge > MAX_SGE) {
+        errno = EINVAL;
+        return NULL;
+    }
+    struct emu_srq *made = calloc(1, sizeof *made);
+    int file = made ? ring_create(&made->ring, attr->attr.max_wr, 0) : -1;
+    if (file < 0) {
+        free(made);
+        errno = ENOMEM;
+        return NULL;
+    }
+    struct uverbs_request request = {.command = UVERBS_CREATE_SRQ,
+                                     .srq = {.pd = pd->handle, .max_wr = attr->attr.max_wr}};
+    struct uverbs_reply reply;
+    int error = ask(&request, &file, 1, &reply);
+    close(file);
+    if (error) {
+        ring_destroy(&made->ring);
+        free(made);
+        errno = error;
+        return NULL;
+    }
+    made->ring.doorbell = 2 * reply.handle + 1;
+    made->max_sge = attr->attr.max_sge;
+    made->srq = (struct ibv_srq){
+        .context = pd->context, .srq_context = attr->srq_context, .pd = pd, .handle = reply.handle};
+    remember(reply.handle, made);
+    return &made->srq;
+}
+
+struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
+{
+    (void)context;
+    if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC) {
+        unsupported("a shared receive queue for XRC or tag matching");
+        return NULL;
+    }
+    struct ibv_srq_init_attr basic = {.srq_context = attr->srq_context, .attr = attr->attr};
+    return ibv_create_srq(attr->pd, &basic);
+}
+
+EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
+{
+    const struct emu_srq *own = (struct emu_srq *)srq;
+    *attr = (struct ibv_srq_attr){
+        .max_wr = own->ring.slots, .max_sge = own->max_sge, .srq_limit = own->limit};
+    return 0;
+}
+
+EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
+{
+    (void)srq, (void)attr;
+    return mask ? unsupported("a shared receive queue that is changed") : 0;
+}
+
+EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
+{
+    struct emu_srq *own = (struct emu_srq *)srq;
+    int error = destroy(srq->handle);
+    if (error)
+        return error;
+    remember(srq->handle, NULL);
+    ring_destroy(&own->ring);
+    free(own);
+    return 0;
+}
+
+EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+    (void)qp, (void)gid, (void)lid;
+    return unsupported("multicast");
+}
+
+EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+    (void)qp, (void)gid, (void)lid;
+    return unsupported("multicast");
+}

@@ -1,0 +1,333 @@
+/* Completions and events. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "library.h"
+
+enum { FIRST_WAIT_NS = 1000, LONGEST_WAIT_NS = 1000000 };
+
+static const enum ibv_wc_status statuses[] = {
+    [STATUS_SUCCESS] = IBV_WC_SUCCESS,
+    [STATUS_LOC_LEN_ERR] = IBV_WC_LOC_LEN_ERR,
+    [STATUS_LOC_QP_OP_ERR] = IBV_WC_LOC_QP_OP_ERR,
+    [STATUS_LOC_PROT_ERR] = IBV_WC_LOC_PROT_ERR,
+    [STATUS_WR_FLUSH_ERR] = IBV_WC_WR_FLUSH_ERR,
+    [STATUS_REM_INV_REQ_ERR] = IBV_WC_REM_INV_REQ_ERR,
+    [STATUS_REM_ACCESS_ERR] = IBV_WC_REM_ACCESS_ERR,
+    [STATUS_REM_OP_ERR] = IBV_WC_REM_OP_ERR,
+    [STATUS_RETRY_EXC_ERR] = IBV_WC_RETRY_EXC_ERR,
+    [STATUS_RNR_RETRY_EXC_ERR] = IBV_WC_RNR_RETRY_EXC_ERR,
+};
+
+static const enum ibv_wc_opcode opcodes[] = {
+    [VERB_SEND] = IBV_WC_SEND,
+    [VERB_SEND_IMM] = IBV_WC_SEND,
+    [VERB_SEND_INV] = IBV_WC_SEND,
+    [VERB_WRITE] = IBV_WC_RDMA_WRITE,
+    [VERB_WRITE_IMM] = IBV_WC_RDMA_WRITE,
+    [VERB_READ] = IBV_WC_RDMA_READ,
+    [VERB_CMP_SWAP] = IBV_WC_COMP_SWAP,
+    [VERB_FETCH_ADD] = IBV_WC_FETCH_ADD,
+};
+
+static enum ibv_wc_status status_of(const struct uverbs_cqe *entry)
+{
+    size_t count = sizeof statuses / sizeof *statuses;
+    return entry->status < count ? statuses[entry->status] : IBV_WC_GENERAL_ERR;
+}
+
+static enum ibv_wc_opcode opcode_of(const struct uverbs_cqe *entry)
+{
+    if (entry->is_receive)
+        return entry->verb == VERB_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+    return opcodes[entry->verb % VERBS];
+}
+
+static unsigned flags_of(const struct uverbs_cqe *entry)
+{
+    return (entry->wc_flags & WC_WITH_IMM ? IBV_WC_WITH_IMM : 0U) |
+           (entry->wc_flags & WC_WITH_INV ? IBV_WC_WITH_INV : 0U) |
+           (entry->wc_flags & WC_GRH ? IBV_WC_GRH : 0U);
+}
+
+static __be32 immediate_of(const struct uverbs_cqe *entry)
+{
+    return entry->wc_flags & WC_WITH_INV ? entry->imm_data : htonl(entry->imm_data);
+}
+
+/* ---- taking entries --------------------------------------------------------------------- */
+
+/* The places of finished requests are free again. Sends without a completion end with a later one
+ * that has one. */
+static void free_places(struct emu_qp *qp, const struct uverbs_cqe *entry)
+{
+    if (!entry->is_receive)
+        __atomic_store_n(&qp->sends.completed, entry->posted, __ATOMIC_RELEASE);
+    else if (qp->srq)
+        __atomic_add_fetch(&qp->srq->ring.completed, 1, __ATOMIC_RELEASE);
+    else
+        __atomic_add_fetch(&qp->receives.completed, 1, __ATOMIC_RELEASE);
+}
+
+/* The next entry; those of queue pairs that have been destroyed are left out. */
+static bool take(struct emu_cq *cq, struct uverbs_cqe *entry)
+{
+    while (__atomic_load_n(&cq->shared->head, __ATOMIC_ACQUIRE) != cq->tail) {
+        *entry = cq->shared->at[cq->tail++ % cq->entries];
+        __atomic_store_n(&cq->shared->tail, cq->tail, __ATOMIC_RELEASE);
+        struct emu_qp *qp = qp_of(entry->qp_num);
+        if (!qp)
+            continue;
+        free_places(qp, entry);
+        return true;
+    }
+    return false;
+}
+
+/* On the exact clock an empty queue is a reason to let time pass. A program that polls in vain also
+ * looks elsewhere from time to time; the longer it does so, the less often. */
+static void wait_after_empty_poll(const struct emu_cq *cq)
+{
+    static __thread const struct emu_cq *of;
+    static __thread uint32_t seen;
+    static __thread int64_t wait_ns;
+    const struct connection *nics = connection();
+    if (!nics || !nics->clock.is_exact)
+        return;
+    if (of != cq || seen != cq->tail)
+        wait_ns = FIRST_WAIT_NS;
+    of = cq, seen = cq->tail;
+    wait_for_news(emulated_ns() + wait_ns);
+    wait_ns = wait_ns < LONGEST_WAIT_NS ? 2 * wait_ns : wait_ns;
+}
+
+static struct ibv_wc as_wc(const struct uverbs_cqe *entry)
+{
+    return (struct ibv_wc){.wr_id = entry->wr_id,
+                           .status = status_of(entry),
+                           .opcode = opcode_of(entry),
+                           .byte_len = entry->byte_len,
+                           .imm_data = immediate_of(entry),
+                           .qp_num = entry->qp_num,
+                           .src_qp = entry->src_qp,
+                           .wc_flags = flags_of(entry),
+                           .pkey_index = entry->pkey_index,
+                           .slid = entry->slid,
+                           .sl = entry->sl,
+                           .dlid_path_bits = entry->path_bits};
+}
+
+static int take_several(struct emu_cq *cq, int entries, struct ibv_wc *wc)
+{
+    struct uverbs_cqe entry;
+    int taken = 0;
+    pthread_mutex_lock(&cq->lock);
+    while (taken < entries && take(cq, &entry))
+        wc[taken++] = as_wc(&entry);
+    pthread_mutex_unlock(&cq->lock);
+    return taken;
+}
+
+int poll_cq(struct ibv_cq *of, int entries, struct ibv_wc *wc)
+{
+    struct emu_cq *cq = (struct emu_cq *)of;
+    is_active();
+    if (cq->shared->overrun)
+        return -1;
+    int taken = take_several(cq, entries, wc);
+    if (taken || entries < 1)
+        return taken;
+    wait_after_empty_poll(cq);
+    return take_several(cq, entries, wc);
+}
+
+/* ---- the extended way (ibv_start_poll to ibv_end_poll) -------------------------------------- */
+
+static struct emu_cq *own(struct ibv_cq_ex *cq)
+{
+    return (struct emu_cq *)cq;
+}
+
+static int next_poll(struct ibv_cq_ex *of)
+{
+    struct emu_cq *cq = own(of);
+    if (!take(cq, &cq->current))
+        return ENOENT;
+    of->wr_id = cq->current.wr_id;
+    of->status = status_of(&cq->current);
+    return 0;
+}
+
+static int start_poll(struct ibv_cq_ex *of, struct ibv_poll_cq_attr *attr)
+{
+    struct emu_cq *cq = own(of);
+    if (attr->comp_mask)
+        return EINVAL;
+    is_active();
+    pthread_mutex_lock(&cq->lock);
+    if (next_poll(of) == 0)
+        return 0;
+    pthread_mutex_unlock(&cq->lock);
+    wait_after_empty_poll(cq);
+    pthread_mutex_lock(&cq->lock);
+    if (next_poll(of) == 0)
+        return 0;
+    pthread_mutex_unlock(&cq->lock);
+    return ENOENT;
+}
+
+static void end_poll(struct ibv_cq_ex *of)
+{
+    pthread_mutex_unlock(&own(of)->lock);
+}
+
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
+{
+    return opcode_of(&own(cq)->current);
+}
+
+static uint32_t read_vendor_err(struct ibv_cq_ex *cq)
+{
+    (void)cq;
+    return 0;
+}
+
+static uint32_t read_byte_len(struct ibv_cq_ex *cq)
+{
+    return own(cq)->current.byte_len;
+}
+
+static __be32 read_imm_data(struct ibv_cq_ex *cq)
+{
+    return immediate_of(&own(cq)->current);
+}
+
+static uint32_t read_qp_num(struct ibv_cq_ex *cq)
+{
+    return own(cq)->current.qp_num;
+}
+
+static uint32_t read_src_qp(struct ibv_cq_ex *cq)
+{
+    return own(cq)->current.src_qp;
+}
+
+static unsigned read_wc_flags(struct ibv_cq_ex *cq)
+{
+    return flags_of(&own(cq)->current);
+}
+
+static uint32_t read_slid(struct ibv_cq_ex *cq)
+{
+    return own(cq)->current.slid;
+}
+
+static uint8_t read_sl(struct ibv_cq_ex *cq)
+{
+    return own(cq)->current.sl;
+}
+
+static uint8_t read_dlid_path_bits(struct ibv_cq_ex *cq)
+{
+    return own(cq)->current.path_bits;
+}
+
+static uint64_t read_completion_ts(struct ibv_cq_ex *cq)
+{
+    return own(cq)->current.at_ns;
+}
+
+void set_poll_functions(struct emu_cq *made)
+{
+    struct ibv_cq_ex *cq = &made->cq;
+    cq->start_poll = start_poll;
+    cq->next_poll = next_poll;
+    cq->end_poll = end_poll;
+    cq->read_opcode = read_opcode;
+    cq->read_vendor_err = read_vendor_err;
+    cq->read_byte_len = read_byte_len;
+    cq->read_imm_data = read_imm_data;
+    cq->read_qp_num = read_qp_num;
+    cq->read_src_qp = read_src_qp;
+    cq->read_wc_flags = read_wc_flags;
+    cq->read_slid = read_slid;
+    cq->read_sl = read_sl;
+    cq->read_dlid_path_bits = read_dlid_path_bits;
+    cq->read_completion_ts = read_completion_ts;
+}
+
+/* ---- events
+ * -------------------------------------------------------------------------------------- */
+
+/* The NICs write an event at the next completion. If one is there already, so is its event, as IBTA
+ * has it for a completion that came before the request: none. */
+int req_notify_cq(struct ibv_cq *of, int solicited_only)
+{
+    struct emu_cq *cq = (struct emu_cq *)of;
+    is_active();
+    __atomic_store_n(&cq->shared->armed,
+                     (uint32_t)(solicited_only ? UVERBS_ARMED_SOLICITED : UVERBS_ARMED),
+                     __ATOMIC_SEQ_CST);
+    return 0;
+}
+
+static int read_event(int fd, struct uverbs_event *event)
+{
+    ssize_t got;
+    do
+        got = read(fd, event, sizeof *event);
+    while (got < 0 && errno == EINTR);
+    return got == (ssize_t)sizeof *event ? 0 : -1;
+}
+
+EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
+{
+    struct uverbs_event event;
+    struct emu_cq *of;
+    is_active();
+    do { /* events of queues that have been destroyed are left out */
+        if (read_event(channel->fd, &event) != 0)
+            return -1;
+        of = object_of(event.handle);
+    } while (!of);
+    *cq = ibv_cq_ex_to_cq(&of->cq);
+    *cq_context = (*cq)->cq_context;
+    return 0;
+}
+
+EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned count)
+{
+    (void)cq, (void)count; /* nothing waits for them */
+}
+
+EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *to)
+{
+    static const enum ibv_event_type types[] = {
+        [UVERBS_CQ_ERROR] = IBV_EVENT_CQ_ERR,
+        [UVERBS_QP_FATAL] = IBV_EVENT_QP_FATAL,
+        [UVERBS_QP_REQ_ERROR] = IBV_EVENT_QP_REQ_ERR,
+        [UVERBS_QP_ACCESS_ERROR] = IBV_EVENT_QP_ACCESS_ERR,
+        [UVERBS_COMM_EST] = IBV_EVENT_COMM_EST,
+        [UVERBS_SQ_DRAINED] = IBV_EVENT_SQ_DRAINED,
+        [UVERBS_SRQ_LIMIT_REACHED] = IBV_EVENT_SRQ_LIMIT_REACHED,
+        [UVERBS_PORT_ACTIVE] = IBV_EVENT_PORT_ACTIVE,
+        [UVERBS_PORT_ERROR] = IBV_EVENT_PORT_ERR,
+        [UVERBS_LAST_WQE_REACHED] = IBV_EVENT_QP_LAST_WQE_REACHED,
+    };
+    struct uverbs_event event;
+    is_active();
+    if (read_event(context->async_fd, &event) != 0)
+        return -1;
+    to->event_type = types[event.kind % (sizeof types / sizeof *types)];
+    to->element.cq = object_of(event.handle); /* a pointer of whatever kind */
+    if (event.kind == UVERBS_PORT_ACTIVE || event.kind == UVERBS_PORT_ERROR)
+        to->element.port_num = PORT_NUMBER;
+    return 0;
+}
+
+EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
+{
+    (void)event;
+}

@@ -1,0 +1,131 @@
+/* The signal SIGSEGV, which this library uses for itself:
+ *
+ *     a thread writes to pages that are about to be shared     it waits until they are
+ *     a thread reads the time stamp counter                    it gets emulated time
+ *
+ * Every other SIGSEGV is the program's: its handler is called, or the default action taken. */
+#define _GNU_SOURCE /* RTLD_NEXT */
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "library.h"
+
+static uint64_t held_from, held_to;
+static struct sigaction of_program; /* its action for SIGSEGV */
+static bool is_installed;
+
+static int real_sigaction(int number, const struct sigaction *action, struct sigaction *before)
+{
+    static int (*real)(int, const struct sigaction *, struct sigaction *);
+    if (!real)
+        real = (int (*)(int, const struct sigaction *, struct sigaction *))dlsym(RTLD_NEXT,
+                                                                                 "sigaction");
+    return real(number, action, before);
+}
+
+static bool is_held(uint64_t address)
+{
+    return address >= __atomic_load_n(&held_from, __ATOMIC_SEQ_CST) &&
+           address < __atomic_load_n(&held_to, __ATOMIC_SEQ_CST);
+}
+
+static void let_program_handle(int number, siginfo_t *info, void *context)
+{
+    if (of_program.sa_flags & SA_SIGINFO) {
+        of_program.sa_sigaction(number, info, context);
+    } else if (of_program.sa_handler != SIG_DFL && of_program.sa_handler != SIG_IGN) {
+        of_program.sa_handler(number);
+    } else { /* the instruction faults again, without a handler */
+        struct sigaction action = {.sa_handler = SIG_DFL};
+        real_sigaction(SIGSEGV, &action, NULL);
+    }
+}
+
+#if defined(__x86_64__)
+static bool emulate_counter(ucontext_t *thread)
+{
+    greg_t *registers = thread->uc_mcontext.gregs;
+    const uint8_t *code = (const uint8_t *)registers[REG_RIP]; // NOLINT
+    unsigned length = counter_instruction_bytes(code);
+    if (!length)
+        return false;
+    uint64_t count = read_counter(code);
+    registers[REG_RAX] = (greg_t)(count & UINT32_MAX);
+    registers[REG_RDX] = (greg_t)(count >> 32);
+    if (length == 3) /* rdtscp: also the processor */
+        registers[REG_RCX] = 0;
+    registers[REG_RIP] += length;
+    return true;
+}
+#else
+static bool emulate_counter(ucontext_t *thread)
+{
+    (void)thread;
+    return false;
+}
+#endif
+
+/* A write that a thread began before the pages were shared succeeds when it is tried again. */
+static void handle(int number, siginfo_t *info, void *context)
+{
+    static __thread uint64_t last;
+    int error = errno;
+    if (info->si_code == SI_KERNEL && emulate_counter(context)) {
+        errno = error;
+        return;
+    }
+    uint64_t address = (uintptr_t)info->si_addr;
+    bool was_held = is_held(address);
+    while (is_held(address))
+        sched_yield();
+    if (was_held || (info->si_code == SEGV_ACCERR && address != last)) {
+        last = was_held ? 0 : address;
+        return;
+    }
+    let_program_handle(number, info, context);
+}
+
+void install_traps(void)
+{
+    if (is_installed)
+        return;
+    struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    real_sigaction(SIGSEGV, &action, &of_program);
+    is_installed = true;
+}
+
+void hold_writers(uint64_t from, uint64_t to)
+{
+    install_traps();
+    __atomic_store_n(&held_from, from, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&held_to, to, __ATOMIC_SEQ_CST);
+}
+
+void release_writers(void)
+{
+    __atomic_store_n(&held_to, 0, __ATOMIC_SEQ_CST);
+}
+
+/* ---- the program's own handlers ---------------------------------------------------------- */
+
+EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *before)
+{
+    if (number != SIGSEGV || !is_installed)
+        return real_sigaction(number, action, before);
+    if (before)
+        *before = of_program;
+    if (action)
+        of_program = *action;
+    return 0;
+}
+
+EXPORT sighandler_t signal(int number, sighandler_t handler)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, before;
+    return sigaction(number, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
+}

@@ -1,0 +1,211 @@
+"""`python -m emu.verbs.nic_main FD`: the NICs of all hosts in a lab, which serve verbs programs.
+
+They work from the first program that opens its device until the lab ends them.
+
+On the exact clock, emulated time passes while all threads of all programs wait:
+
+    answer requests ─▶ take work ─▶ all wait? ─▶ run to the next event ─▶ give completions ─┐
+          ▲                                                                                 │
+          └─────────────────────────────────────────────────────────────────────────────────┘
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from typing import NoReturn
+
+from emu._core import ffi, lib
+from emu.bindings.af_packet_driver import AfPacketDriver
+from emu.bindings.exact_driver import ExactDriver, Outcome, Wakes
+from emu.bindings.fabric import Fabric, NodeSubset
+from emu.bindings.packet_socket import packet_socket
+from emu.lab.exact_clock import STEP_PS, attach_nics
+from emu.lab.fault_changes import change_faults
+from emu.lab.ipc.channel import Channel, channel_pair
+from emu.lab.ipc.messages import Ready, Start
+from emu.lab.ipc.setup import SetUpNics
+from emu.lab.netns import entered
+from emu.lab.nic_process import spec_of_nics
+from emu.lab.nic_tables import NicTables
+from emu.lab.rt_sched import be_punctual
+from emu.lab.worker import serve
+from emu.rdma.clock import Clock
+from emu.rdma.context import Context
+from emu.spec.fault import Fault
+from emu.verbs.counters import ProgramNics
+from emu.verbs.server import VerbsServer
+
+_NEVER = 2**63 - 1
+_PROGRAMS_TURN = (Outcome.EVENT, Outcome.IDLE)
+_SECONDS_A_TURN = 0.02
+_SECONDS_A_LOOK = 0.001
+"""While nothing happens, at programs that compute without a call of verbs."""
+_SECONDS_BETWEEN_POSTS = 0.1
+"""Of counters, for others to read."""
+
+
+class _ServedClock(Clock):
+    """The fabric's time for the verbs objects of programs. It stands while a request is
+    answered."""
+
+    def frozen(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def close(self) -> None:
+        """Does nothing: the driver runs the fabric."""
+
+    def _go_on(self) -> None:
+        """Does nothing: no task of this process waits for emulated time."""
+
+
+def job(channel: Channel) -> None:
+    """Sets up the NICs, and serves programs until the lab ends.
+
+    The lab receives the far end of a second channel, for queries about faults.
+    """
+    channel.send(Ready(os.getpid()))
+    setup = channel.expect(SetUpNics)
+    files = channel.take_files()
+    queries, far = channel_pair()
+    with closing(queries), far, ExitStack() as stack:
+        nics = _Nics(stack, channel, queries, setup, files)
+        channel.send(nics.tables.layouts, [*nics.tables.files, far.fileno()])
+        nics.begin(channel.expect(Start))
+        nics.serve()
+
+
+class _Nics:
+    """The running NICs."""
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        channel: Channel,
+        queries: Channel,
+        setup: SetUpNics,
+        files: Sequence[int],
+    ) -> None:
+        self._channel, self._queries = channel, queries
+        spec, subnet = spec_of_nics(setup), setup.subnet
+        topology = spec.topology.build()
+        contexts: dict[str, Context] = {}
+        after_fabric = stack.enter_context(ExitStack())
+        fabric = stack.enter_context(
+            Fabric(spec, topology, NodeSubset.HOSTS, subnet=subnet, exact=setup.exact)
+        )
+        clock = _ServedClock(fabric)
+        for host in topology.hosts:
+            levels = (lambda: subnet.levels) if subnet else dict
+            contexts[host.name] = Context(clock, host, subnet, levels=levels)
+            after_fabric.callback(contexts[host.name].close)
+        fabric.connect()
+        self._fabric, self._event = fabric, clock.event
+        self._shared, sockets = (files[:3], files[3:]) if setup.exact else ([], files)
+        listeners = {
+            name: socket.socket(fileno=file)
+            for name, file in zip(topology.host, sockets, strict=True)
+        }
+        self._shown = ffi.new("struct uverbs_clock *")
+        self._server = VerbsServer(contexts, listeners, self._shown, self._event)
+        self._poll = select.epoll()
+        for source in (channel, queries, self._server):
+            self._poll.register(source.fileno(), select.EPOLLIN)
+        self._idle = select.epoll()
+        self._setup = setup
+        self._shown.is_exact = setup.exact
+        self._shown.slowdown = setup.slowdown
+        self._shown.realtime_ns = time.time_ns() // 10**9 * 10**9
+        self._shown.monotonic_ns = time.monotonic_ns() // 10**9 * 10**9
+        self.tables = NicTables(fabric, ProgramNics(contexts.values()))
+        if setup.exact:
+            self._exact = stack.enter_context(
+                ExactDriver(fabric, step_ps=STEP_PS, wake=self._poll.fileno())
+            )
+            attach_nics(self._exact, fabric, setup.hosts)
+        else:
+            self._real = stack.enter_context(
+                AfPacketDriver(fabric, slowdown=setup.slowdown, wake=self._poll.fileno())
+            )
+            _attach(self._real, fabric, setup)
+            self._real.finish_on(self._event)
+
+    def begin(self, start: Start) -> None:
+        self._at_ns = start.at_ns
+        self._shown.from_ns = start.at_ns
+        if self._setup.exact:
+            memory, nudge, resume = self._shared
+            self._exact.join(memory, Wakes(nudge, resume), endless=True)
+            self._idle.register(self._poll.fileno(), select.EPOLLIN)
+            self._idle.register(self._exact.nudge, select.EPOLLIN)
+        else:
+            self._fabric.prefault()
+            be_punctual()
+        self._fabric.add_faults(tuple(map(Fault.model_validate, start.faults)), start.fault_numbers)
+        self._fabric.start()
+
+    def serve(self) -> NoReturn:
+        turn = self._turn_exact if self._setup.exact else self._turn_real
+        posted = 0.0
+        while True:
+            self._answer()
+            turn()
+            if time.monotonic() - posted > _SECONDS_BETWEEN_POSTS:
+                self.tables.post()
+                posted = time.monotonic()
+
+    def _answer(self) -> None:
+        """Answers what is there."""
+        self._answer_lab()
+        self._server.answer()
+
+    def _answer_lab(self) -> None:
+        """Answers the lab's queries. Raises EOFError when the lab ends."""
+        for descriptor, _ in self._poll.poll(0):
+            if descriptor == self._channel.fileno():
+                raise EOFError
+            if descriptor == self._queries.fileno():
+                self._queries.send(change_faults(self._fabric, self._queries.receive()))
+
+    def _turn_exact(self) -> None:
+        server = self._server.core
+        lib.uverbs_take_requests(server, self._fabric.now_ps)
+        if not lib.uverbs_settle(server, self._poll.fileno()):
+            return
+        lib.uverbs_take_requests(server, self._fabric.now_ps)
+        until = lib.uverbs_earliest_end(server)
+        self._event[0] = False
+        self._exact.stop_at_event(self._event, None if until == _NEVER else until)
+        while (outcome := self._exact.run(seconds=_SECONDS_A_TURN)) not in _PROGRAMS_TURN:
+            self._answer_lab()  # programs may not post: time up to `until` is promised
+        self._give()
+        if outcome is Outcome.IDLE:
+            self._idle.poll(_SECONDS_A_LOOK if lib.uverbs_seems_to_wait(server) else None)
+
+    def _turn_real(self) -> None:
+        lib.uverbs_take_requests(self._server.core, self._fabric.now_ps)
+        self._event[0] = False
+        self._real.run(self._at_ns, seconds=_SECONDS_A_TURN)
+        self._give()
+
+    def _give(self) -> None:
+        lib.uverbs_give_completions(self._server.core)
+        lib.uverbs_set_time(self._server.core, self._fabric.now_ps)
+
+
+def _attach(driver: AfPacketDriver, fabric: Fabric, setup: SetUpNics) -> None:
+    topology = fabric.topology
+    for host in topology.hosts:
+        port = topology.ports[host.name][0]
+        with entered(setup.hosts[host.name]):
+            wire = driver.add_socket(packet_socket(port.interface))
+            ifindex = socket.if_nametoindex(port.interface)
+        driver.attach_end(wire, ifindex, topology.peer[port])
+
+
+if __name__ == "__main__":
+    serve(job)

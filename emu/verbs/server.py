@@ -1,0 +1,158 @@
+"""The NICs' side of the connections with programs: one local socket for each host."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import socket
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from emu._core import ffi, lib
+from emu.rdma.context import Context
+from emu.verbs.device import device_of
+from emu.verbs.objects import ProgramObjects
+
+_MOST_FILES = 4
+_CREDENTIALS = struct.Struct("3i")
+_REQUEST_BYTES, _REPLY_BYTES = (
+    ffi.sizeof("struct uverbs_request"),
+    ffi.sizeof("struct uverbs_reply"),
+)
+
+
+class _Program:
+    """A connected program. Its objects exist once it has opened the device."""
+
+    def __init__(self, line: socket.socket, context: Context) -> None:
+        self.line = line
+        self.context = context
+        self.client: Any = None
+        self.objects: ProgramObjects | None = None
+        self.events = -1
+
+    def close(self) -> None:
+        """Destroys all that the program has made."""
+        self.line.close()
+        if self.objects is not None:
+            self.objects.close()
+            lib.uverbs_client_free(self.client)
+            os.close(self.events)
+
+
+class VerbsServer:
+    """Serves the verbs of all programs on all hosts."""
+
+    def __init__(
+        self,
+        contexts: Mapping[str, Context],
+        listeners: Mapping[str, socket.socket],
+        clock: Any,
+        event: Any,
+    ) -> None:
+        """`listeners`: of each host. `clock`: a `struct uverbs_clock` for programs. `event`: a
+        `bool *` that becomes true when programs must go on."""
+        self._contexts = contexts
+        self._clock = clock
+        self.bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        """Programs write it when they have work, or wait."""
+        self._time = os.memfd_create("emulated-time", os.MFD_CLOEXEC)
+        os.ftruncate(self._time, lib.uverbs_time_bytes())
+        self.core = lib.uverbs_server_new(self._time, event)
+        self._poll = select.epoll()
+        self._listeners = {one.fileno(): (host, one) for host, one in listeners.items()}
+        for listener in listeners.values():
+            self._poll.register(listener, select.EPOLLIN)
+        self._poll.register(self.bell, select.EPOLLIN)
+        self._programs: dict[int, _Program] = {}
+
+    def fileno(self) -> int:
+        """Readable when there is something to answer."""
+        return self._poll.fileno()
+
+    @property
+    def has_programs(self) -> bool:
+        return bool(self._programs)
+
+    def answer(self) -> None:
+        """Answers all requests that are there. Does not wait."""
+        for descriptor, _ in self._poll.poll(0):
+            if descriptor == self.bell:
+                os.eventfd_read(self.bell)
+            elif descriptor in self._listeners:
+                self._accept(*self._listeners[descriptor])
+            else:
+                self._answer_next(self._programs[descriptor])
+
+    def _accept(self, host: str, listener: socket.socket) -> None:
+        try:
+            line, _ = listener.accept()
+        except OSError:  # it has gone, or there are too many open files
+            return
+        line.setblocking(False)
+        self._programs[line.fileno()] = _Program(line, self._contexts[host])
+        self._poll.register(line, select.EPOLLIN)
+
+    def _answer_next(self, program: _Program) -> None:
+        files: list[int] = []
+        try:
+            text, files, _, _ = socket.recv_fds(
+                program.line, _REQUEST_BYTES, _MOST_FILES, socket.MSG_CMSG_CLOEXEC
+            )
+            if len(text) != _REQUEST_BYTES:
+                self._end(program)
+                return
+            request = ffi.new("struct uverbs_request *")
+            ffi.memmove(request, text, _REQUEST_BYTES)
+            reply = ffi.new("struct uverbs_reply *")
+            answer_files = self._carry_out(program, request, files, reply)
+            socket.send_fds(program.line, [bytes(ffi.buffer(reply))], answer_files)
+        except OSError:  # it has gone, or does not read its replies
+            self._end(program)
+        finally:
+            for file in files:
+                os.close(file)
+
+    def _carry_out(
+        self, program: _Program, request: Any, files: Sequence[int], reply: Any
+    ) -> list[int]:
+        """Fills the reply. Returns its files."""
+        if request.command == lib.UVERBS_OPEN and program.objects is None:
+            return self._open(program, request, files, reply)
+        if program.objects is None:
+            reply.error = errno.EPROTO
+            return []
+        lib.uverbs_take_requests(self.core, program.context.clock.now_ps)
+        program.objects.answer(request, files, reply)
+        return []
+
+    def _open(self, program: _Program, request: Any, files: Sequence[int], reply: Any) -> list[int]:
+        if request.version != lib.UVERBS_VERSION or len(files) != 3:
+            reply.error = errno.EPROTO
+            return []
+        session, memory, events = files
+        pid, _, _ = _CREDENTIALS.unpack(
+            program.line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        )
+        os.set_blocking(events, False)
+        program.events = os.dup(events)
+        program.client = lib.uverbs_client_new(
+            self.core, program.context.core, session, pid, program.events
+        )
+        if not program.client:
+            os.close(program.events)
+            reply.error = errno.EINVAL
+            return []
+        program.objects = ProgramObjects(program.context, program.client, os.dup(memory))
+        reply.opened.device = device_of(program.context)
+        reply.opened.clock = self._clock[0]
+        return [self.bell, self._time]
+
+    def _end(self, program: _Program) -> None:
+        """The program has ended, and its verbs objects with it."""
+        descriptor = program.line.fileno()
+        del self._programs[descriptor]
+        self._poll.unregister(descriptor)
+        program.close()
