@@ -167,6 +167,7 @@ def _network(
         routes=routes,
         ib0_mtu=spec.ip_mtu if ib0 else None,
         punctual=not request.exact,
+        quick_ack=request.exact,
     )
     return tuple(steps)
 

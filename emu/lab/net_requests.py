@@ -102,7 +102,9 @@ def _(step: AddNeighbour, namespaces: Mapping[str, int]) -> bytes:
 @request.register
 def _(step: AddDefaultRoute, namespaces: Mapping[str, int]) -> bytes:
     index = socket.if_nametoindex(step.interface)
-    attributes = [("RTA_GATEWAY", step.gateway), ("RTA_OIF", index)]
+    attributes: Attributes = [("RTA_GATEWAY", step.gateway), ("RTA_OIF", index)]
+    if step.quick_ack:
+        attributes.append(("RTA_METRICS", _nested(("RTAX_QUICKACK", 1))))
     fields = {
         "family": socket.AF_INET,
         "table": _TABLE_MAIN,

@@ -93,9 +93,12 @@ class AddDefaultRoute:
     namespace: str
     interface: str
     gateway: str
+    quick_ack: bool = False
+    """TCP acknowledges every segment at once (`quickack` of ip-route(8))."""
 
     def __str__(self) -> str:
-        return f"add default route via {self.gateway} on {self.interface}"
+        quick_ack = " quickack 1" if self.quick_ack else ""
+        return f"add default route via {self.gateway} on {self.interface}{quick_ack}"
 
 
 @dataclass(frozen=True)

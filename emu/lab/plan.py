@@ -184,12 +184,15 @@ def plan_network(
     routes: Sequence[RouteTable],
     ib0_mtu: int | None = None,
     punctual: bool = True,
+    quick_ack: bool = False,
 ) -> list[Step]:
     """The steps for interfaces, addresses and bridges. The nodes and the shim must exist.
 
     `datapath`: Open vSwitch's datapath type; None: no bridges. `ip`: whether the hosts'
     ports have addresses and routes; on InfiniBand they have none. `ib0_mtu`: the MTU of
     the hosts' ib0; None: no ib0. `routes`: the bridges' tables. `punctual`: as in StartSwitches.
+    `quick_ack`: whether the hosts' TCP acknowledges every segment at once. An acknowledgement that
+    it delays by 40 ms of real time would come at any emulated time.
     """
     hosts = [topology.ports[host.name][0] for host in topology.hosts]
     bridged = [] if datapath is None else list(port_indexes(topology))
@@ -198,7 +201,7 @@ def plan_network(
     steps.append(SetUp(LAB, "lo"))
     steps += _bridges_network(bridged)
     for host in topology.hosts:
-        steps += _host_network(topology, host, ip=ip)
+        steps += _host_network(topology, host, ip=ip, quick_ack=quick_ack)
         if ib0_mtu is not None:
             steps += ib0.steps_of(host, ib0_mtu)
     steps += [SetUp(SHIM, port.interface) for port in hosts + bridged]
@@ -222,7 +225,9 @@ def _bridges_network(bridged: list[Port]) -> Iterator[NetStep]:
         yield SetUp(LAB, port.interface)
 
 
-def _host_network(topology: Topology, host: Host, *, ip: bool) -> Iterator[NetStep]:
+def _host_network(
+    topology: Topology, host: Host, *, ip: bool, quick_ack: bool
+) -> Iterator[NetStep]:
     """The steps for a host. With `ip` it has a /32 address, and its leaf switch as gateway."""
     port = topology.ports[host.name][0]
     name, interface = host.name, port.interface
@@ -232,7 +237,7 @@ def _host_network(topology: Topology, host: Host, *, ip: bool) -> Iterator[NetSt
     if ip:
         yield AddAddress(name, interface, str(host.ip), 32)
         yield AddNeighbour(name, interface, GATEWAY, topology.peer[port].mac)
-        yield AddDefaultRoute(name, interface, GATEWAY)
+        yield AddDefaultRoute(name, interface, GATEWAY, quick_ack)
 
 
 def _interfaces(ports: list[Port]) -> tuple[str, ...]:

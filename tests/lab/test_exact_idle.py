@@ -13,9 +13,9 @@ import pytest
 
 from emu.daemon.client import LabClient
 from emu.daemon.messages import GetStatus
+from emu.errors import RemoteProtocolError, UsageError
 from emu.lab.ipc.lab_time import PauseTime
 from emu.lab.ipc.queries import GetPorts
-from emu.errors import UsageError
 from emu.spec.model import spec_from_text
 from emu.spec.scenario import Spec
 from tests.support.program_nics import (
@@ -41,6 +41,9 @@ PERIODIC = (
 IB = SPEC.replace("FABRIC", "ib")
 FABRICS = pytest.mark.parametrize("text", [ROCE, PERIODIC, IB], ids=["roce", "periodic", "ib"])
 SIZE = 20_000
+MS = 10**9
+"""Picoseconds."""
+TIMEOUT_6_PS = 4096 * 1000 << 6
 
 
 @pytest.fixture(autouse=True)
@@ -119,6 +122,33 @@ def test_queries_are_answered_while_time_stands(text: str) -> None:
         assert sum(snapshot.ports["leaf1:h1"].counters.values()) > 20
         with pytest.raises(UsageError, match="a program is the NICs of the lab"):
             client.ask(PauseTime())
+
+
+@pytest.mark.parametrize("text", [ROCE, IB], ids=["roce", "ib"])
+def test_a_lab_is_busy_until_retransmission_ends(text: str) -> None:
+    """No frame is on the way most of that time, and the program need not say that it waits."""
+    lost = "faults: [{at: 0us, loss: {cable: 'leaf1:h1', probability: 100%}}]\n"
+    with program_nics(parsed(text + "hosts: {nic: {timeout: 6, retry_count: 2}}\n" + lost)) as nics:
+        writer = nics.writer("h1", "h4", SIZE)
+        writer.post()
+        (at_ps,) = nics.run()
+        with pytest.raises(RemoteProtocolError, match="RETRY_EXC_ERR"):
+            writer.completion_ns()
+        assert at_ps > 3 * TIMEOUT_6_PS
+
+
+@pytest.mark.parametrize("text", [ROCE, IB], ids=["roce", "ib"])
+def test_what_is_stuck_is_idle_in_the_end(text: str) -> None:
+    """A NIC that waits to send into a link that never comes back."""
+    dead = "faults: [{at: 0us, link-down: {cable: 'leaf1:h1'}}]\n"
+    with program_nics(parsed(text + dead)) as nics:
+        nics.writer("h1", "h4", SIZE).post()
+        seen = []
+        for _ in range(3):
+            assert nics.run() == []
+            seen.append(nics.now_ps)
+        assert seen == [seen[0]] * 3
+        assert seen[0] < 20 * MS
 
 
 @pytest.mark.parametrize("text", [ROCE, PERIODIC], ids=["roce", "periodic"])

@@ -48,6 +48,7 @@ def test_network_steps_take_effect_in_the_kernel() -> None:
         "169.254.0.1",
         ["onlink"],
     )
+    assert route["metrics"] == [{"quickack": 1}]
     read = told["read"]
     assert (read["mac"], read["mtu"], read["up"], read["carrier"]) == (
         *(link["address"], link["mtu"]),

@@ -28,7 +28,7 @@ STEPS: tuple[NetStep, ...] = (
     SetUp("lab", "h1-eth0"),
     AddAddress("h1", "h1-eth0", "10.0.0.1", 32),
     AddNeighbour("h1", "h1-eth0", "169.254.0.1", "02:01:00:00:00:01"),
-    AddDefaultRoute("h1", "h1-eth0", "169.254.0.1"),
+    AddDefaultRoute("h1", "h1-eth0", "169.254.0.1", quick_ack=True),
 )
 REFUSED: tuple[NetStep, ...] = (
     AddVeth("h1", "h1-eth0", "lab", mtu=4200),

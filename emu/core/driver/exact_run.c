@@ -207,24 +207,28 @@ static bool has_failed(struct exact_driver *driver)
     return driver->has_failed;
 }
 
-/* While a program decides what the NICs do, frames of other programs wake the switches. */
+/* While a program decides what the NICs do, frames of other programs wake the switches. Returns for
+ * another look at the other process, or because nothing has changed for some time: then the
+ * caller polls. */
 static enum waited wait_for_program(struct exact_driver *driver, uint32_t more)
 {
     struct exchange *exchange = &driver->exchange;
     int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + PONDER_NS;
-    for (bool timed_out = false;;) {
+    for (bool timed_out = false; exchange_other_ponders(exchange);) {
         exact_drain(driver);
         if (has_failed(driver))
             return WAITED_IN_VAIN;
         exchange_poll(exchange, true);
+        if (timed_out)
+            exchange_take_resume(exchange); /* of an earlier turn, or the turn has come */
         if (exchange_wait(exchange, more, 0))
             break;
         nudge(driver);
-        timed_out |= clock_ns(CLOCK_MONOTONIC) >= until_ns;
-        if (timed_out && exchange_other_ponders(exchange))
-            return WAITED_FOR_PROGRAM; /* and polls still */
+        if (timed_out)
+            return WAITED_FOR_PROGRAM;
         if (is_woken(driver, PONDER_NS, &timed_out))
             return WAITED_UNTIL_WOKEN;
+        timed_out |= clock_ns(CLOCK_MONOTONIC) >= until_ns;
     }
     exchange_poll(exchange, false);
     return WAITED_ENOUGH;
@@ -239,9 +243,12 @@ static enum waited wait_for_other(struct exact_driver *driver, uint32_t more)
     while (!exchange_wait(exchange, more, polls ? PONDER_NS : WAIT_NS)) {
         bool ponders = exchange_other_ponders(exchange), timed_out;
         int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-        if (ponders && polls)
-            return wait_for_program(driver, more);
         since_ns = since_ns && !ponders ? since_ns : now_ns;
+        if (ponders && polls) {
+            enum waited waited = wait_for_program(driver, more);
+            if (waited != WAITED_ENOUGH)
+                return waited;
+        }
         exact_drain(driver);
         if (now_ns - since_ns > driver->patience.other_ns && !driver->stands)
             exact_fail(driver, (struct exact_failure){.kind = EXACT_OTHER_SILENT});

@@ -141,7 +141,8 @@ bool exchange_wait(struct exchange *exchange, uint32_t more, int64_t wait_ns)
     if (!is_behind(load(&other->turn), awaited))
         return true;
     set_flag(&own->sleeps, true);
-    if (!flag(&other->wants_room) && !(flag(&other->idle) && exchange->wakes.resume_fd >= 0))
+    if (wait_ns > 0 && !flag(&other->wants_room) &&
+        !(flag(&other->idle) && exchange->wakes.resume_fd >= 0))
         futex_wait(&other->bell, bell, wait_ns);
     set_flag(&own->sleeps, false);
     return !is_behind(load(&other->turn), awaited);

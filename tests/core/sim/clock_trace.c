@@ -1,11 +1,13 @@
 /* Applies the commands of standard input, one per line, to a clock and prints the results.
  *
  *     own TIMER AT PERIOD    due at AT, and from then on every PERIOD ps; 0: once
+ *     background TIMER AT PERIOD    the same in the background
  *     common TIMER AT PERIOD, arrival TIMER AT PERIOD    the same for these classes of timers; the
  *                                                        timer's number is that of the port
  *     cancel TIMER
  *     run UNTIL              prints `TIMER NOW` for each timer that fires
  *     deadline               prints `next AT`
+ *     work                   prints `work 0` or `work 1`
  *     prefetch               from now on prints `soon TIMER AWAY` for each timer prefetched */
 #include <assert.h>
 #include <inttypes.h>
@@ -19,7 +21,7 @@ enum { TIMERS = 1024 };
 struct alarm {
     struct timer timer;
     picoseconds period;
-    char class[8];
+    char class[12];
 };
 
 static struct clock clock_;
@@ -31,6 +33,8 @@ static void set(struct alarm *alarm, picoseconds at)
         timer_set_common(&clock_, &alarm->timer, at);
     else if (strcmp(alarm->class, "arrival") == 0)
         timer_set_arrival(&clock_, &alarm->timer, at, (uint32_t)(alarm - alarms));
+    else if (strcmp(alarm->class, "background") == 0)
+        timer_set_background(&clock_, &alarm->timer, at);
     else
         timer_set(&clock_, &alarm->timer, at);
 }
@@ -52,8 +56,8 @@ static void obey(const char *command)
 {
     unsigned number;
     picoseconds at, period;
-    char class[8];
-    if (sscanf(command, "%7s %u %" SCNd64 " %" SCNd64, class, &number, &at, &period) == 4) {
+    char class[12];
+    if (sscanf(command, "%11s %u %" SCNd64 " %" SCNd64, class, &number, &at, &period) == 4) {
         assert(number < TIMERS);
         alarms[number].period = period;
         strcpy(alarms[number].class, class);
@@ -65,6 +69,8 @@ static void obey(const char *command)
         clock_run_until(&clock_, at);
     } else if (strncmp(command, "prefetch", 7) == 0) {
         clock_.prefetch = prefetch;
+    } else if (strncmp(command, "work", 4) == 0) {
+        printf("work %d\n", clock_has_work(&clock_));
     } else {
         assert(strncmp(command, "deadline", 8) == 0);
         printf("next %" PRId64 "\n", clock_next_deadline(&clock_));

@@ -13,8 +13,8 @@ import pytest
 HERE = Path(__file__).parent
 CORE = HERE.parents[2] / "emu/core"
 NEVER = 2**63 - 1
-CLASSES = ("common", "arrival", "own")
-"""In their order at one instant."""
+CLASSES = {"common": 0, "arrival": 1, "own": 2, "background": 2}
+"""With their order at one instant."""
 TIMERS = 64
 MANY = 900
 """Timers in one tick."""
@@ -43,7 +43,7 @@ class Model:
     def set(self, kind: str, timer: int, at: int, period: int) -> None:
         self.set_at += 1
         place = timer if kind == "arrival" else self.set_at
-        self.alarms[timer] = (at, CLASSES.index(kind), place, kind, period)
+        self.alarms[timer] = (at, CLASSES[kind], place, kind, period)
 
     def cancel(self, timer: int) -> None:
         self.alarms.pop(timer, None)
@@ -62,6 +62,10 @@ class Model:
 
     def deadline(self) -> None:
         self.said.append(f"next {min((at for at, *_ in self.alarms.values()), default=NEVER)}")
+
+    def work(self) -> None:
+        has_work = any(kind == "own" for *_, kind, _ in self.alarms.values())
+        self.said.append(f"work {int(has_work)}")
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +115,7 @@ def test_a_tick_may_have_any_number_of_timers(program: Path, moment: str) -> Non
     rng, model = random.Random(moment), Model()
     script = ["own 0 1024 0", "run 1024"] if moment == "within the tick" else []
     for timer in range(MANY):
-        script.append(f"{rng.choice(CLASSES)} {timer} {rng.randint(1500, 2000)} 0")
+        script.append(f"{rng.choice([*CLASSES])} {timer} {rng.randint(1500, 2000)} 0")
     for timer in range(0, MANY, 7):
         script.append(rng.choice([f"cancel {timer}", f"own {timer} {rng.randint(1100, 1500)} 0"]))
     script += ["run 1600", "deadline", "run 1601", *(f"own {n} 1700 0" for n in range(0, MANY, 5))]
@@ -125,13 +129,30 @@ def test_a_tick_may_have_any_number_of_timers(program: Path, moment: str) -> Non
     assert len(model.said) > MANY / 2
 
 
+def test_only_own_timers_in_the_foreground_are_work(program: Path) -> None:
+    """Near and far ones, until they fire or are cancelled."""
+    others = [*(f"{kind} {n} {10**n} 3" for n, kind in enumerate(("common", "arrival"), 1))]
+    script = ["work", *others, "background 3 500 7", "work"]
+    for reach in REACHES:
+        script += [f"own 5 {reach + 10} 0", "work", "cancel 5", "work"]
+    script += ["own 5 1024 0", "own 6 1025 0", "run 1023", "work", "run 1024", "work", "run 1025"]
+    model = Model()
+    for command in (*script, "work"):
+        model.obey(command)
+    done = subprocess.run(
+        [program], input="\n".join([*script, "work"]), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == model.said
+    assert model.said[-1] == "work 0"
+
+
 def _command(rng: random.Random, model: Model) -> str:
     timer, reach = rng.randrange(TIMERS), rng.choice(REACHES)
     at = model.now + rng.randint(0, reach)
     match rng.choices(["set", "cancel", "run", "deadline"], [70, 10, 15, 5])[0]:
         case "set":
             period = 0 if rng.random() < 0.9 else max(1, reach // 3)
-            return f"{rng.choice(CLASSES)} {timer} {at} {period}"
+            return f"{rng.choice([*CLASSES])} {timer} {at} {period}"
         case "cancel":
             return f"cancel {timer}"
         case "run":
