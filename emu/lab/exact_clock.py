@@ -84,7 +84,7 @@ def emulate_switches(channel: Channel, setup: SetUpShim, files: list[int], serve
         if routing is not None:
             serve(channel, driver, fabric, wire, RouteChanges(routing))
             return
-        driver.join(*memory)
+        driver.join(memory[0])
         channel.send(ShimReady())
         channel.expect(Start)
         fabric.start()

@@ -36,7 +36,8 @@ traffic: [{name: other, pattern: pair, from: h1, to: h4, op: write, size: 1MB}]
 ROCE = SPEC.replace("FABRIC", "roce")
 PERIODIC = (
     ROCE
-    + "switches: {pfc: {}, ecn: {}, watchdog: {detection: 20us, restoration: 20us, poll: 10us}}\nsample_interval: 1us\n"
+    + "switches: {pfc: {}, ecn: {}, watchdog: {detection: 20us, restoration: 20us, poll: 10us}}\n"
+    + "sample_interval: 1us\n"
 )
 IB = SPEC.replace("FABRIC", "ib")
 FABRICS = pytest.mark.parametrize("text", [ROCE, PERIODIC, IB], ids=["roce", "periodic", "ib"])
@@ -96,7 +97,8 @@ def test_wall_time_changes_no_emulated_time(text: str) -> None:
     seen = []
     for pauses in ([0.0] * 10, [0.001 * 3**turn for turn in range(6)] + [0.0, 0.01, 0.02, 0.0]):
         with program_nics(parsed(text)) as nics:
-            writer, times = nics.writer("h1", "h4", SIZE), []
+            writer = nics.writer("h1", "h4", SIZE)
+            times: list[float] = []
             for pause in pauses:
                 for _ in range(int(pause * 1000) % 4 + 1):
                     assert nics.run() == []

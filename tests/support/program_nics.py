@@ -46,7 +46,9 @@ class _StandingClock(Clock):
 class ProgramNics:
     """The NICs of a lab, which have joined it without end."""
 
-    def __init__(self, lab: str, driver: ExactDriver, clock: Clock, host: dict[str, Context]):
+    def __init__(
+        self, lab: str, driver: ExactDriver, clock: Clock, host: dict[str, Context]
+    ) -> None:
         self.lab = lab
         self.driver = driver
         self.host = host
@@ -72,15 +74,17 @@ class ProgramNics:
     def serve(self, process: subprocess.Popen[str]) -> str:
         """Lets frames of a process pass, until it has ended. Returns what it printed."""
         end = time.monotonic() + SECONDS
-        with os.fdopen(os.pidfd_open(process.pid)) as ended:
+        ended = os.pidfd_open(process.pid)
+        try:
             while time.monotonic() < end:
                 ready, _, _ = select.select([self.driver.nudge, ended], [], [], SECONDS)
-                if self.driver.nudge in ready:
-                    self.run()
-                elif ready:
+                if ready == [ended]:
                     said = process.communicate()[0]
                     assert process.returncode == 0, said
                     return said
+                self.run()
+        finally:
+            os.close(ended)
         raise AssertionError("the process has not ended")
 
     def start(self, node: str, *command: str) -> subprocess.Popen[str]:
