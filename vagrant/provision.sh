@@ -32,13 +32,24 @@ packages=(
     python3-mpi4py
     # captures, as a second opinion
     tshark=4.0.17
-    # building the C core and the eBPF marker
+    # verbs programs, for tests
+    ibverbs-utils
+    rdmacm-utils
+    perftest
+    python3-pyverbs
+    ucx-utils
+    libfabric-bin
+    fio
+    qperf
+    # building the C core, the verbs library and the eBPF marker
     gcc
     libc6-dev
     make
     clang
     libbpf-dev
     libdeflate-dev
+    libibverbs-dev=44.0
+    librdmacm-dev=44.0
     python3
     python3-dev
     python3-venv
@@ -55,8 +66,6 @@ vm_packages=(
     # the first programs in the machine (initramfs)
     busybox-static
     kmod
-    ibverbs-utils
-    python3-pyverbs
 )
 
 # make bare-test

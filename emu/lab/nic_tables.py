@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
 from emu.bindings.fabric import Fabric
-from emu.bindings.host_nics import HostNics
 from emu.lab.ipc.setup import NicsReady
 from emu.lab.nic_process import FLOW_COLUMNS, PORT_COLUMNS
 from emu.measure.counter_table import NIC
 from emu.measure.counters import XMIT_WAIT
 from emu.measure.seqlock import SharedCounters
+from traffic.graph import Flow
+
+
+class CountedNics(Protocol):
+    """NICs and flows with counters."""
+
+    @property
+    def flows(self) -> Sequence[Flow]: ...
+
+    def post_counters(self, cells: NDArray[np.int64]) -> None:
+        """Copies the counters of the NICs into a table of shape (hosts, counters)."""
+
+    def post_flows(self, cells: NDArray[np.int64]) -> None:
+        """Writes the progress of all flows into a table of shape (flows, FLOW_COLUMNS)."""
 
 
 class NicTables:
     """A row for each host, and one for each flow."""
 
-    def __init__(self, fabric: Fabric, endpoints: HostNics) -> None:
+    def __init__(self, fabric: Fabric, endpoints: CountedNics) -> None:
         self._fabric = fabric
         self._endpoints = endpoints
         self._hosts = SharedCounters.new(

@@ -17,9 +17,10 @@ from emu.rdma.memory import PD
 from emu.rdma.names import QPType
 from emu.spec.bdp import bdp_packets
 from emu.spec.host import Nic
+from emu.spec.scenario import Spec
 from emu.subnet import Subnet
 from emu.subnet.subnet import PathSLs
-from topologies.graph import Cable, Host, Port
+from topologies.graph import Cable, Host, Port, Topology
 from topologies.guids import host_port_guid
 
 MAX_QP = 4096
@@ -76,6 +77,14 @@ class Context:
     def max_qp_rd_atom(self) -> int:
         """The most READs and atomics that a queue pair may have outstanding in each direction."""
         return self._settings.max_rd_atomic
+
+    @property
+    def spec(self) -> Spec:
+        return self._fabric.spec
+
+    @property
+    def topology(self) -> Topology:
+        return self._fabric.topology
 
     @property
     def is_ethernet(self) -> bool:

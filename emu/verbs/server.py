@@ -17,10 +17,7 @@ from emu.verbs.objects import ProgramObjects
 
 _MOST_FILES = 4
 _CREDENTIALS = struct.Struct("3i")
-_REQUEST_BYTES, _REPLY_BYTES = (
-    ffi.sizeof("struct uverbs_request"),
-    ffi.sizeof("struct uverbs_reply"),
-)
+_REQUEST_BYTES = ffi.sizeof("struct uverbs_request")
 
 
 class _Program:
