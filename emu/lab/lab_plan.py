@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from emu.errors import HostError
-from emu.lab import tun
+from emu.lab import management_network, tun
 from emu.lab.marker import marking
 from emu.lab.plan import AttachMarker, PlaceRed, Step, plan_network, plan_nodes
 from emu.lab.routes import RouteTable, route_tables
@@ -25,7 +25,11 @@ from topologies.graph import Topology
 _FILES_OF_A_LAB, _FILES_OF_A_PORT = 128, 2
 """Limits on open files. ovs-vswitchd needs the most: 55 for 4 ports and 73 for 16."""
 
-_NO_IP_NOTE = "hosts have no ib0, so no IP: on the exact clock NICs are there only with traffic"
+_NO_IB0 = "hosts have no ib0: the exact clock has none"
+_MANAGEMENT_NOTE = (
+    f"{_NO_IB0}; they reach each other's IP addresses by a management network apart from the fabric"
+)
+_NO_IP_NOTE = f"{_NO_IB0}, nor a management network, as its bridge has too few ports; so no IP"
 
 _RED_NOTE = (
     "the kernel's RED holds the queues: whether Open vSwitch kept packets too long is not judged"
@@ -91,6 +95,8 @@ class LabPlan:
     """Whether there is a process for TCP flows."""
     ib0: bool
     """Whether InfiniBand's hosts have an ib0."""
+    management: bool
+    """Whether the hosts have a management network, apart from the fabric."""
     nodes: tuple[Step, ...]
     """The steps carried out while the shim starts."""
     network: tuple[Step, ...]
@@ -134,6 +140,7 @@ def plan_lab(request: LabRequest, machine: Machine) -> LabPlan:
         nics="workload" if request.workload else "idle" if with_ib0 else None,
         tcp=tcp,
         ib0=with_ib0,
+        management=_needs_management(request, topology),
         nodes=tuple(nodes),
         network=_network(request, topology, plane, machine, ib0=with_ib0, red=marker == "red"),
         marker=marker,
@@ -142,6 +149,12 @@ def plan_lab(request: LabRequest, machine: Machine) -> LabPlan:
         open_files=_FILES_OF_A_LAB + _FILES_OF_A_PORT * len(topology.peer),
         notes=(*marker_notes, *ib0_notes),
     )
+
+
+def _needs_management(request: LabRequest, topology: Topology) -> bool:
+    is_exact_lab = request.exact and request.interactive
+    has_ip = request.spec.fabric_kind.is_ethernet
+    return is_exact_lab and not has_ip and len(topology.hosts) <= management_network.MOST_HOSTS
 
 
 def _routing(request: LabRequest) -> Literal["subnet manager", "lab"] | None:
@@ -168,6 +181,7 @@ def _network(
         ib0_mtu=spec.ip_mtu if ib0 else None,
         punctual=not request.exact,
         quick_ack=request.exact,
+        management=_needs_management(request, topology),
     )
     return tuple(steps)
 
@@ -181,13 +195,19 @@ def _decide_ib0(
     """
     wanted = needed or (request.ip and not request.workload)
     if request.spec.fabric_kind.is_ethernet or not wanted:
-        is_exact_lab = request.exact and request.interactive
-        has_note = is_exact_lab and not request.spec.fabric_kind.is_ethernet
-        return False, (_NO_IP_NOTE,) if has_note else ()
+        return False, _notes_of_exact_lab(request)
     missing = machine.why_no_ib0()
     if missing and needed:
         raise HostError(f"TCP on InfiniBand needs ib0: {missing}", remedy=tun.REMEDY)
     return not missing, (f"hosts have no ib0, so no IP: {missing}",) if missing else ()
+
+
+def _notes_of_exact_lab(request: LabRequest) -> tuple[str, ...]:
+    is_exact_lab = request.exact and request.interactive
+    if not is_exact_lab or request.spec.fabric_kind.is_ethernet:
+        return ()
+    has_network = _needs_management(request, request.spec.topology.build())
+    return (_MANAGEMENT_NOTE,) if has_network else (_NO_IP_NOTE,)
 
 
 def _plan_marker(

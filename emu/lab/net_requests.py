@@ -14,12 +14,14 @@ from typing import Any
 
 from emu.lab.net_steps import (
     AddAddress,
+    AddBridge,
     AddDefaultRoute,
     AddNeighbour,
     AddVeth,
     AttachClsact,
     AttachEgressFilter,
     NetStep,
+    SetBridge,
     SetQueue,
     SetUp,
 )
@@ -70,6 +72,20 @@ def _(step: AddVeth, namespaces: Mapping[str, int]) -> bytes:
     )
     attributes = [*end, *address, ("IFLA_LINKINFO", veth)]
     return _encoded(ifinfmsg, rtnl.RTM_NEWLINK, _ADD, attributes)
+
+
+@request.register
+def _(step: AddBridge, namespaces: Mapping[str, int]) -> bytes:
+    attributes: Attributes = [
+        ("IFLA_IFNAME", step.interface),
+        ("IFLA_LINKINFO", _nested(("IFLA_INFO_KIND", "bridge"))),
+    ]
+    return _encoded(ifinfmsg, rtnl.RTM_NEWLINK, _ADD, attributes)
+
+
+@request.register
+def _(step: SetBridge, namespaces: Mapping[str, int]) -> bytes:
+    return _set_link(step.interface, [("IFLA_MASTER", socket.if_nametoindex(step.bridge))])
 
 
 @request.register

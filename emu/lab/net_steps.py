@@ -26,6 +26,29 @@ class AddVeth:
 
 
 @dataclass(frozen=True)
+class AddBridge:
+    """A bridge of the kernel."""
+
+    namespace: str
+    interface: str
+
+    def __str__(self) -> str:
+        return f"add bridge {self.interface}"
+
+
+@dataclass(frozen=True)
+class SetBridge:
+    """Makes an interface a port of a bridge."""
+
+    namespace: str
+    interface: str
+    bridge: str
+
+    def __str__(self) -> str:
+        return f"set {self.interface} master {self.bridge}"
+
+
+@dataclass(frozen=True)
 class AddTun:
     """A TUN device that stays when its descriptor is closed."""
 
@@ -128,6 +151,8 @@ class AttachEgressFilter:
 
 NetStep = (
     AddVeth
+    | AddBridge
+    | SetBridge
     | AddTun
     | SetQueue
     | SetUp

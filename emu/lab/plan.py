@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from emu._core import lib
-from emu.lab import ib0
+from emu.lab import ib0, management_network
 from emu.lab.marker.marker import MarkedPort
 from emu.lab.marker.red import Red
 from emu.lab.net_steps import (
@@ -185,6 +185,7 @@ def plan_network(
     ib0_mtu: int | None = None,
     punctual: bool = True,
     quick_ack: bool = False,
+    management: bool = False,
 ) -> list[Step]:
     """The steps for interfaces, addresses and bridges. The nodes and the shim must exist.
 
@@ -192,7 +193,8 @@ def plan_network(
     ports have addresses and routes; on InfiniBand they have none. `ib0_mtu`: the MTU of
     the hosts' ib0; None: no ib0. `routes`: the bridges' tables. `punctual`: as in StartSwitches.
     `quick_ack`: whether the hosts' TCP acknowledges every segment at once. An acknowledgement that
-    it delays by 40 ms of real time would come at any emulated time.
+    it delays by 40 ms of real time would come at any emulated time. `management`: whether there is
+    a management network.
     """
     hosts = [topology.ports[host.name][0] for host in topology.hosts]
     bridged = [] if datapath is None else list(port_indexes(topology))
@@ -204,6 +206,8 @@ def plan_network(
         steps += _host_network(topology, host, ip=ip, quick_ack=quick_ack)
         if ib0_mtu is not None:
             steps += ib0.steps_of(host, ib0_mtu)
+    if management:
+        steps += management_network.steps_of(topology, LAB)
     steps += [SetUp(SHIM, port.interface) for port in hosts + bridged]
     steps.append(OffloadsOff(LAB, _interfaces(bridged)))
     steps.append(OffloadsOff(SHIM, _interfaces(hosts + bridged)))

@@ -179,6 +179,11 @@ class QP:
         assert done, f"{self}: {attr} is right here and wrong in qp_lifecycle.c"
         self._config = wanted
 
+    @property
+    def owes_response(self) -> bool:
+        """Whether the NIC has acknowledgements or data to send for packets that it has received."""
+        return bool(lib.qp_owes_response(self._core))
+
     def destroy(self) -> None:
         """Removes the queue pair. Its work requests, and completions that were not polled, are
         discarded."""

@@ -43,6 +43,7 @@ from emu.verbs.server import VerbsServer
 _NEVER = 2**63 - 1
 _PROGRAMS_TURN = (Outcome.EVENT, Outcome.IDLE)
 _SECONDS_A_TURN = 0.02
+_PS_BETWEEN_DELAYED = 1_000_000
 _SECONDS_A_LOOK = 0.001
 """While nothing happens, at programs that compute without a call of verbs."""
 _SECONDS_BETWEEN_POSTS = 0.1
@@ -177,7 +178,10 @@ class _Nics:
         if not lib.uverbs_settle(server, self._poll.fileno()):
             return
         lib.uverbs_take_requests(server, self._fabric.now_ps)
+        self._server.carry_out_delayed(self._fabric.now_ps)
         until = lib.uverbs_earliest_end(server)
+        if self._server.has_delayed:
+            until = min(until, self._fabric.now_ps + _PS_BETWEEN_DELAYED)
         self._event[0] = False
         self._exact.stop_at_event(self._event, None if until == _NEVER else until)
         while (outcome := self._exact.run(seconds=_SECONDS_A_TURN)) not in _PROGRAMS_TURN:
@@ -187,6 +191,7 @@ class _Nics:
             self._idle.poll(_SECONDS_A_LOOK if lib.uverbs_seems_to_wait(server) else None)
 
     def _turn_real(self) -> None:
+        self._server.carry_out_delayed(self._fabric.now_ps)
         lib.uverbs_take_requests(self._server.core, self._fabric.now_ps)
         self._event[0] = False
         self._real.run(self._at_ns, seconds=_SECONDS_A_TURN)

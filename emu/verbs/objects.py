@@ -141,6 +141,12 @@ class ProgramObjects:
         except Refused as error:
             self._refuse(reply, error.errno, str(error))
 
+    def owes_responses(self, handle: int | None = None) -> bool:
+        """Whether a queue pair, by default any, has to send responses for received packets. A real
+        NIC has sent them before the program can react."""
+        objects = self._objects.values() if handle is None else [self._objects.get(handle)]
+        return any(isinstance(one, _QueuePair) and one.qp.owes_response for one in objects)
+
     def close(self) -> None:
         """Destroys all objects, users first."""
         for handle in sorted(self._objects, reverse=True):

@@ -7,7 +7,9 @@ import os
 import select
 import socket
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from emu._core import ffi, lib
@@ -16,6 +18,9 @@ from emu.verbs.device import device_of
 from emu.verbs.objects import ProgramObjects
 
 _MOST_FILES = 4
+_LONGEST_DELAY_PS = 10_000_000
+"""A pause may hold a response back for as long as it likes."""
+_ENDS_OF_QUEUE_PAIRS = (lib.UVERBS_DESTROY, lib.UVERBS_MODIFY_QP)
 _CREDENTIALS = struct.Struct("3i")
 _REQUEST_BYTES = ffi.sizeof("struct uverbs_request")
 
@@ -32,11 +37,20 @@ class _Program:
 
     def close(self) -> None:
         """Destroys all that the program has made."""
-        self.line.close()
         if self.objects is not None:
             self.objects.close()
             lib.uverbs_client_free(self.client)
             os.close(self.events)
+
+
+@dataclass(frozen=True)
+class _Delayed:
+    """Work that waits until queue pairs have sent their responses."""
+
+    until_ps: int
+    """Then it waits no longer."""
+    must_wait: Callable[[], bool]
+    work: Callable[[], None]
 
 
 class VerbsServer:
@@ -64,6 +78,7 @@ class VerbsServer:
             self._poll.register(listener, select.EPOLLIN)
         self._poll.register(self.bell, select.EPOLLIN)
         self._programs: dict[int, _Program] = {}
+        self._delayed: list[_Delayed] = []
 
     def fileno(self) -> int:
         """Readable when there is something to answer."""
@@ -82,6 +97,29 @@ class VerbsServer:
                 self._accept(*self._listeners[descriptor])
             else:
                 self._answer_next(self._programs[descriptor])
+
+    def carry_out_delayed(self, now_ps: int) -> None:
+        """Does what has waited for responses of queue pairs, unless it still has to wait."""
+        delayed, self._delayed = self._delayed, []
+        for one in delayed:
+            if one.must_wait() and now_ps < one.until_ps:
+                self._delayed.append(one)
+            else:
+                one.work()
+
+    @property
+    def has_delayed(self) -> bool:
+        return bool(self._delayed)
+
+    def _delay(
+        self, context: Context, must_wait: Callable[[], bool], work: Callable[[], None]
+    ) -> None:
+        """Does the work now, or when it need not wait any more."""
+        if must_wait():
+            until_ps = context.clock.now_ps + _LONGEST_DELAY_PS
+            self._delayed.append(_Delayed(until_ps, must_wait, work))
+        else:
+            work()
 
     def _accept(self, host: str, listener: socket.socket) -> None:
         try:
@@ -103,14 +141,30 @@ class VerbsServer:
                 return
             request = ffi.new("struct uverbs_request *")
             ffi.memmove(request, text, _REQUEST_BYTES)
-            reply = ffi.new("struct uverbs_reply *")
-            answer_files = self._carry_out(program, request, files, reply)
-            socket.send_fds(program.line, [bytes(ffi.buffer(reply))], answer_files)
-        except OSError:  # it has gone, or does not read its replies
+            if request.command in _ENDS_OF_QUEUE_PAIRS and program.objects is not None:
+                self._delay(
+                    program.context,
+                    partial(program.objects.owes_responses, request.handle),
+                    partial(self._reply, program, request, ()),
+                )
+            else:
+                self._reply(program, request, files)
+        except OSError:  # it has gone
             self._end(program)
         finally:
             for file in files:
                 os.close(file)
+
+    def _reply(self, program: _Program, request: Any, files: Sequence[int]) -> None:
+        """Carries out a request and answers it."""
+        if program.line.fileno() < 0:
+            return  # it has ended meanwhile
+        reply = ffi.new("struct uverbs_reply *")
+        answer_files = self._carry_out(program, request, files, reply)
+        try:
+            socket.send_fds(program.line, [bytes(ffi.buffer(reply))], answer_files)
+        except OSError:  # it has gone, or does not read its replies
+            self._end(program)
 
     def _carry_out(
         self, program: _Program, request: Any, files: Sequence[int], reply: Any
@@ -152,4 +206,9 @@ class VerbsServer:
         descriptor = program.line.fileno()
         del self._programs[descriptor]
         self._poll.unregister(descriptor)
-        program.close()
+        program.line.close()
+        self._delay(
+            program.context,
+            lambda: program.objects is not None and program.objects.owes_responses(),
+            program.close,
+        )

@@ -138,14 +138,14 @@ static inline void write_le32(uint8_t *bytes, uint32_t value)
 
 struct bth {
     uint8_t opcode;
-    bool solicited; /* SE */
-    bool mig_req;   /* M: set by everybody but CNPs */
-    uint8_t pad;    /* bytes after the payload */
+    bool mig_req; /* M: set by everybody but CNPs */
+    uint8_t pad;  /* bytes after the payload */
     uint8_t tver;
     uint16_t pkey;
     bool fecn, becn;
     uint32_t dest_qp;
     bool ack_req;
+    bool solicited; /* SE */
     uint32_t psn;
 };
 

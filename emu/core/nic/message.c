@@ -9,12 +9,13 @@ bool message_find_memory(const struct qp *qp, const struct message *message, uin
 {
     const struct mr_table *table = &qp->nic->mrs;
     uint32_t pd = qp->config.pd, access = message_is_fetch(message) ? ACCESS_LOCAL_WRITE : 0;
-    *bytes = NULL;
-    if (message->length == 0 || message->inlined)
+    /* The usual case first: this is in the path of each packet. */
+    if (!message->sges && !message->inlined &&
+        mr_find(table, pd, message->lkey, message->local_va, message->length, access, bytes))
         return true;
-    if (message->sges)
-        return sges_are_valid(table, pd, message->sges, message->sge_count, access);
-    return mr_find(table, pd, message->lkey, message->local_va, message->length, access, bytes);
+    *bytes = NULL;
+    return message->length == 0 || message->inlined ||
+           (message->sges && sges_are_valid(table, pd, message->sges, message->sge_count, access));
 }
 
 void message_gather(const struct qp *qp, const struct message *message, const uint8_t *memory,

@@ -23,8 +23,7 @@ struct nic {
     uint8_t first_class;             /* the class whose turn is first */
     const struct framing_ops *framing;
     struct qp *qps;
-    uint32_t qp_count;              /* places that were ever used */
-    uint32_t first_free, last_free; /* of those, longest free first: place + 1; 0: none */
+    uint32_t qp_count; /* places that were ever used */
     struct clock *clock;
     struct frame_pool *pool;
     struct rng *rng;
@@ -38,6 +37,8 @@ struct nic {
     bool ignores_cnps; /* a fault */
     uint64_t writes;   /* of other hosts into memory here */
     bool *written;     /* becomes true with the next; NULL: nobody wants to know */
+    uint32_t first_free,
+        last_free; /* of the places of `qps`, longest free first: place + 1; 0: none */
     struct nic_counters counters;
 };
 

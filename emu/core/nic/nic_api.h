@@ -210,6 +210,9 @@ void nic_watch_writes(struct nic *nic, bool *written);
 /* NULL when the NIC has max_qps queue pairs, memory is short, or the config is invalid. */
 struct qp *nic_add_qp(struct nic *nic, const struct qp_config *config);
 
+/* Whether it has acknowledgements or data to send for packets that it has received. */
+bool qp_owes_response(const struct qp *qp);
+
 /* Cancels all that is posted to the queue pair, and ends it; its pointer is invalid from then on.
  * Packets that are still on their way to it are treated like those to a queue pair that never was.
  * Not for queue pairs of a workload or of IP over InfiniBand. */

@@ -143,7 +143,6 @@ struct qp {
     struct qp *peer; /* the other end, or what stands in for it; for records only */
     void *owner;     /* whatever its application keeps with it */
     uint32_t qpn;
-    uint32_t next_free; /* of a free place (qp_table.h) */
     enum qp_state state;
     struct qp_config config;
     struct qp_remote remote;
@@ -160,6 +159,7 @@ struct qp {
     struct requester requester;
     struct responder responder;
     struct response_queue responses;
+    uint32_t next_free; /* of a free place (qp_table.h) */
 };
 
 #endif

@@ -115,6 +115,11 @@ void qp_end(struct qp *qp, picoseconds now)
 
 /* ---- states ------------------------------------------------------------------------- */
 
+bool qp_owes_response(const struct qp *qp)
+{
+    return response_queue_has_data(qp) || response_queue_has_acknowledgement(qp);
+}
+
 enum qp_state qp_state(const struct qp *qp)
 {
     return qp->state;

@@ -41,11 +41,10 @@ struct message {
     uint8_t refusal;          /* enum status: why it fails when its turn comes; 0: it does not */
     uint8_t sge_count;
     uint32_t lkey, rkey;
-    uint64_t local_va, remote_va;
     uint32_t length;
-    const struct sge
-        *sges;          /* its memory, in place of lkey and local_va; NULL: it is in one piece */
-    uint32_t immediate; /* or the key to invalidate */
+    uint64_t local_va, remote_va;
+    const struct sge *sges; /* in place of lkey and local_va; NULL: its memory is in one piece */
+    uint32_t immediate;     /* or the key to invalidate */
     uint64_t compare, swap_add;
     /* The send queue's own. */
     struct message *next;

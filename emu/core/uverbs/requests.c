@@ -2,6 +2,7 @@
  * its completion, or loses its own requests. */
 #include <string.h>
 
+#include "headers/lrh.h"
 #include "uverbs/server_state.h"
 
 /* A request as it was when it was read; the program may change the memory at any time. */
@@ -65,7 +66,7 @@ static void submit_send(struct uverbs_send_queue *queue, const struct request *r
         .remote_address = wqe->address,
         .remote_qpn = wqe->qpn,
         .remote_qkey = wqe->qkey,
-        .sl = wqe->sl,
+        .sl = wqe->sl % SLS,
     };
     verbs_submit_send(queue->qp, &send, now);
 }
