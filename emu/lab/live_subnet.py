@@ -165,8 +165,8 @@ class LiveSubnet:
     def _note_master(self, before: str) -> None:
         """Adds a note if a link change has made another OpenSM the master."""
         master = self._managed.master
-        if master == before:
-            return
+        if master == before or not self._managed.managers[before].is_running:
+            return  # a death has its own note
         if self._managed.can_manage(before):
             self.notes.append(f"OpenSM on {master} is back; {before} stands by")
         else:

@@ -218,3 +218,14 @@ def test_time_that_failed_ends_the_traffic(me: User) -> None:
         again = me.run_emu("traffic", "start")
         assert again.code == 4
         assert "end it with `emu down still`" in again.err
+
+
+def test_ping_takes_no_emulated_time_on_infiniband(myself: User) -> None:
+    """The hosts have no ib0; their management network is not part of the fabric."""
+    user = at_home(myself)
+    with lab_up(user, ON_INFINIBAND, *EXACT):
+        before = time_of(user)
+        ping = user.run_emu("exec", "h1", "--", "ping", "-c", "2", "-i", "0.2", "h4")
+        assert (ping.code, time_of(user)) == (0, before), ping
+        (lab,) = status_of(user)
+        assert "management network" in lab["notes"][0]

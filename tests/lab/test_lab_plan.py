@@ -8,6 +8,7 @@ import pytest
 
 from emu.errors import HostError
 from emu.lab.lab_plan import LabPlan, LabRequest, plan_lab
+from emu.lab.net_steps import AddBridge
 from emu.lab.plan import AttachMarker, LoadRoutes, PlaceRed, StartSwitches
 from emu.spec.load import spec_from_text
 
@@ -83,6 +84,20 @@ def test_without_ib0_the_lab_has_no_ip_and_a_note() -> None:
     own = plan(IB, Machine(no_ib0="no /dev/net/tun"), workload=False)
     assert (own.nics, own.ib0) == (None, False)
     assert own.notes == ("hosts have no ib0, so no IP: no /dev/net/tun",)
+
+
+def test_exact_labs_have_a_management_network() -> None:
+    """Only on InfiniBand, where hosts have no IP otherwise."""
+    planned = {
+        text: plan_lab(
+            LabRequest.interactive_exact_lab(spec_from_text(text.encode(), source=""), "/out"),
+            Machine(),
+        )
+        for text in (IB, ROCE)
+    }
+    assert (planned[IB].management, planned[ROCE].management) == (True, False)
+    assert (steps_of(planned[IB], AddBridge), steps_of(planned[ROCE], AddBridge)) == (1, 0)
+    assert "management network" in planned[IB].notes[0]
 
 
 def test_tcp_on_infiniband_needs_ib0() -> None:
