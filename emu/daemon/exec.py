@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from emu.daemon.client import LabClient
 from emu.daemon.messages import GetNamespaces, ShowRdmaSysfs
-from emu.daemon.program_nics import FOLDER, VARIABLE
+from emu.daemon.program_nics import PLACE, VARIABLE
 from emu.errors import ExitCode
 from emu.lab.netns import enter
 from emu.lab.rdma_sysfs import view
@@ -49,7 +49,7 @@ def run_in_namespaces(
     if host:
         preloaded = filter(None, (str(_VERBS_LIBRARY), environment.get("LD_PRELOAD")))
         environment["LD_PRELOAD"] = " ".join(preloaded)
-        environment[VARIABLE] = str(FOLDER / host)
+        environment[VARIABLE] = str(PLACE)
     with nics_in_sysfs(lab, [host] if host else []):
         code = _in_a_child(lambda: _run(namespaces, command, environment, host))
     if code == 128 + signal.SIGKILL and (ended := lab.why_ended()):

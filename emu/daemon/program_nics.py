@@ -1,8 +1,8 @@
 """The NICs that serve verbs programs on the hosts of a lab.
 
-Every host has a local socket, to which the library of a program connects. The first connection
-starts the NICs, which accept it and all later ones. They run until traffic of the spec replaces
-them, which no program may use at that time; then the lab waits for the next connection.
+The library of a program connects to a local socket. The first connection starts the NICs, which
+accept it and all later ones. They run until traffic of the spec replaces them, which no program may
+use at that time; then the lab waits for the next connection.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from emu.lab.namespace import PRIVATE
 from emu.lab.session import Programs, Session
 from emu.lab.supervisor import Supervisor
 
-FOLDER = PRIVATE / "verbs"
-"""A socket for each host, by its name."""
+PLACE = PRIVATE / "verbs"
+"""The socket."""
 VARIABLE = "EMU_VERBS"
 """The environment variable that names the socket to the library."""
-_MOST_FILES = 4
+_MOST_FILES, _MOST_WAITING = 4, 64
 
 
 class ProgramNics:
@@ -47,33 +47,30 @@ class ProgramNics:
         self._nics = nics
         self._why_busy = why_busy
         self._ended = threading.Event()
-        FOLDER.mkdir()
-        self._listeners = {host: _listen(host) for host in session.spec.topology.build().host}
+        self._listener = _listen()
         threading.Thread(target=self._serve, name="program NICs", daemon=True).start()
 
     def _serve(self) -> None:
         while True:
-            readable, _, _ = select.select(list(self._listeners.values()), [], [])
+            select.select([self._listener], [], [])
             try:
                 if why := self._why_busy():
                     raise UsageError(why)
                 self._start()
             except (EmuError, OSError) as error:
-                for listener in readable:
-                    _refuse(listener, str(error))
+                _refuse(self._listener, str(error))
                 continue
             self._ended.wait()
 
     def _start(self) -> None:
-        """Starts the NICs. They get copies of the listening sockets."""
+        """Starts the NICs. They get a copy of the listening socket."""
         setup = self._session.nic_setup()
-        sockets = [listener.fileno() for listener in self._listeners.values()]
         with self._clock.files_for_programs() as shared:
             process = prepare(
                 self._supervisor,
                 setup,
                 self._session.spec.name,
-                [*shared, *sockets],
+                [*shared, self._listener.fileno()],
                 Programs().verbs,
             )
             with needed(self._supervisor, process):
@@ -87,11 +84,11 @@ class ProgramNics:
                 )
 
 
-def _listen(host: str) -> socket.socket:
+def _listen() -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listener.bind(str(FOLDER / host))
-    (FOLDER / host).chmod(0o666)
-    listener.listen(64)
+    listener.bind(str(PLACE))
+    PLACE.chmod(0o666)
+    listener.listen(_MOST_WAITING)
     return listener
 
 

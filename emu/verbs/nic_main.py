@@ -106,13 +106,15 @@ class _Nics:
             after_fabric.callback(contexts[host.name].close)
         fabric.connect()
         self._fabric, self._event = fabric, clock.event
-        self._shared, sockets = (files[:3], files[3:]) if setup.exact else ([], files)
-        listeners = {
-            name: socket.socket(fileno=file)
-            for name, file in zip(topology.host, sockets, strict=True)
-        }
+        *self._shared, listener = files
         self._shown = ffi.new("struct uverbs_clock *")
-        self._server = VerbsServer(contexts, listeners, self._shown, self._event)
+        self._server = VerbsServer(
+            contexts,
+            setup.hosts,
+            socket.socket(fileno=listener),
+            self._shown,
+            self._event,
+        )
         self._poll = select.epoll()
         for source in (channel, queries, self._server):
             self._poll.register(source.fileno(), select.EPOLLIN)

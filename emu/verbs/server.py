@@ -1,4 +1,7 @@
-"""The NICs' side of the connections with programs: one local socket for each host."""
+"""The NICs' side of the connections with programs, by a local socket.
+
+A program is on the host in whose network namespace it is.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from emu._core import ffi, lib
@@ -28,8 +32,9 @@ _REQUEST_BYTES = ffi.sizeof("struct uverbs_request")
 class _Program:
     """A connected program. Its objects exist once it has opened the device."""
 
-    def __init__(self, line: socket.socket, context: Context) -> None:
+    def __init__(self, line: socket.socket, pid: int, context: Context) -> None:
         self.line = line
+        self.pid = pid
         self.context = context
         self.client: Any = None
         self.objects: ProgramObjects | None = None
@@ -59,12 +64,14 @@ class VerbsServer:
     def __init__(
         self,
         contexts: Mapping[str, Context],
-        listeners: Mapping[str, socket.socket],
+        tasks: Mapping[str, int],
+        listener: socket.socket,
         clock: Any,
         event: Any,
     ) -> None:
-        """`listeners`: of each host. `clock`: a `struct uverbs_clock` for programs. `event`: a
-        `bool *` that becomes true when programs must go on."""
+        """`tasks`: a process in the network namespace of each host. `clock`: a
+        `struct uverbs_clock` for programs. `event`: a `bool *` that becomes true when programs must
+        go on."""
         self._contexts = contexts
         self._clock = clock
         self.bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -73,9 +80,9 @@ class VerbsServer:
         os.ftruncate(self._time, lib.uverbs_time_bytes())
         self.core = lib.uverbs_server_new(self._time, event)
         self._poll = select.epoll()
-        self._listeners = {one.fileno(): (host, one) for host, one in listeners.items()}
-        for listener in listeners.values():
-            self._poll.register(listener, select.EPOLLIN)
+        self._listener = listener
+        self._host_of = {_network_of(task): host for host, task in tasks.items()}
+        self._poll.register(listener, select.EPOLLIN)
         self._poll.register(self.bell, select.EPOLLIN)
         self._programs: dict[int, _Program] = {}
         self._delayed: list[_Delayed] = []
@@ -93,8 +100,8 @@ class VerbsServer:
         for descriptor, _ in self._poll.poll(0):
             if descriptor == self.bell:
                 os.eventfd_read(self.bell)
-            elif descriptor in self._listeners:
-                self._accept(*self._listeners[descriptor])
+            elif descriptor == self._listener.fileno():
+                self._accept()
             else:
                 self._answer_next(self._programs[descriptor])
 
@@ -121,13 +128,21 @@ class VerbsServer:
         else:
             work()
 
-    def _accept(self, host: str, listener: socket.socket) -> None:
+    def _accept(self) -> None:
         try:
-            line, _ = listener.accept()
+            line, _ = self._listener.accept()
         except OSError:  # it has gone, or there are too many open files
             return
+        pid, _, _ = _CREDENTIALS.unpack(
+            line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        )
+        try:
+            context = self._contexts[self._host_of[_network_of(pid)]]
+        except (OSError, KeyError):  # it has gone, or is on no host
+            line.close()
+            return
         line.setblocking(False)
-        self._programs[line.fileno()] = _Program(line, self._contexts[host])
+        self._programs[line.fileno()] = _Program(line, pid, context)
         self._poll.register(line, select.EPOLLIN)
 
     def _answer_next(self, program: _Program) -> None:
@@ -184,13 +199,10 @@ class VerbsServer:
             reply.error = errno.EPROTO
             return []
         session, memory, events = files
-        pid, _, _ = _CREDENTIALS.unpack(
-            program.line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        )
         os.set_blocking(events, False)
         program.events = os.dup(events)
         program.client = lib.uverbs_client_new(
-            self.core, program.context.core, session, pid, program.events
+            self.core, program.context.core, session, program.pid, program.events
         )
         if not program.client:
             os.close(program.events)
@@ -212,3 +224,8 @@ class VerbsServer:
             lambda: program.objects is not None and program.objects.owes_responses(),
             program.close,
         )
+
+
+def _network_of(pid: int) -> int:
+    """The inode of a process's network namespace. Raises OSError."""
+    return Path(f"/proc/{pid}/ns/net").stat().st_ino
