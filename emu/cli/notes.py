@@ -10,8 +10,9 @@ def print_note(text: str) -> None:
 
 
 TIME_OF_PROGRAMS_IN_EXACT_LABS = (
-    "programs that use RDMA verbs (ib_write_bw, ...) measure the fabric's time; others measure this "
-    "machine's, which here says nothing of the fabric: for them, bring the lab up with --clock real"
+    "programs that use RDMA verbs (ib_write_bw, ...) measure the fabric's time; others measure "
+    "this machine's, which says nothing of the fabric here: for them, bring the lab up with "
+    "--clock real"
 )
 
 

@@ -15,6 +15,7 @@ from typing import NoReturn
 from emu.bindings.af_packet_driver import AfPacketDriver, Outcome
 from emu.bindings.fabric import Fabric, NodeSubset
 from emu.bindings.host_nics import HostNics
+from emu.bindings.ipoib import IpInterfaces
 from emu.bindings.packet_socket import packet_socket
 from emu.lab import ib0, tun
 from emu.lab.exact_clock import emulate_nics
@@ -61,14 +62,15 @@ def _work(channel: Channel, setup: SetUpNics, queries: Channel, far: socket.sock
         endpoints = HostNics(fabric, workload, subnet, ip=setup.ip, starts=setup.starts)
         with AfPacketDriver(fabric, slowdown=setup.slowdown, wake=poller.fileno()) as driver:
             fabric.sample(endpoints.flow_bytes, endpoints.flow_hosts)
-            _attach(driver, fabric, setup)
+            attach(driver, fabric, setup)
             fabric.prefault()
             be_punctual()
             tables = NicTables(fabric, endpoints)
             channel.send(tables.layouts, [*tables.files, far.fileno()])
             start = channel.expect(Start)
             nics = _Nics(channel, queries, poller, start, driver, fabric, endpoints, tables)
-            _plug_in(driver, endpoints, setup)
+            if endpoints.ip:
+                plug_in(driver, endpoints.ip, setup)
             fabric.add_faults(tuple(map(Fault.model_validate, start.faults)))
             fabric.start()
             if setup.idle:
@@ -80,7 +82,8 @@ def _work(channel: Channel, setup: SetUpNics, queries: Channel, far: socket.sock
         endpoints.close()
 
 
-def _attach(driver: AfPacketDriver, fabric: Fabric, setup: SetUpNics) -> None:
+def attach(driver: AfPacketDriver, fabric: Fabric, setup: SetUpNics) -> None:
+    """Gives each NIC a socket on its host's interface."""
     topology = fabric.topology
     for host in topology.hosts:
         port = topology.ports[host.name][0]
@@ -90,9 +93,9 @@ def _attach(driver: AfPacketDriver, fabric: Fabric, setup: SetUpNics) -> None:
         driver.attach_end(wire, ifindex, topology.peer[port])
 
 
-def _plug_in(driver: AfPacketDriver, endpoints: HostNics, setup: SetUpNics) -> None:
+def plug_in(driver: AfPacketDriver, ip: IpInterfaces, setup: SetUpNics) -> None:
     """Opens the hosts' ib0 devices. An earlier NIC process must have ended."""
-    for host, interface in (endpoints.ip.of if endpoints.ip else {}).items():
+    for host, interface in ip.of.items():
         with entered(setup.hosts[host]):
             driver.add_tun(tun.plug_in(ib0.NAME), interface)
 

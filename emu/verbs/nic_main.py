@@ -23,15 +23,15 @@ from emu._core import ffi, lib
 from emu.bindings.af_packet_driver import AfPacketDriver
 from emu.bindings.exact_driver import ExactDriver, Outcome, Wakes
 from emu.bindings.fabric import Fabric, NodeSubset
-from emu.bindings.packet_socket import packet_socket
+from emu.bindings.ipoib import IpInterfaces
 from emu.lab.exact_clock import STEP_PS, attach_nics
 from emu.lab.fault_changes import change_faults
 from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.messages import Ready, Start
 from emu.lab.ipc.setup import SetUpNics
-from emu.lab.netns import entered
 from emu.lab.nic_process import spec_of_nics
 from emu.lab.nic_tables import NicTables
+from emu.lab.rnic_main import attach, plug_in
 from emu.lab.rt_sched import be_punctual
 from emu.lab.worker import serve
 from emu.rdma.clock import Clock
@@ -105,6 +105,11 @@ class _Nics:
             contexts[host.name] = Context(clock, host, subnet, levels=levels)
             after_fabric.callback(contexts[host.name].close)
         fabric.connect()
+        self._ip: IpInterfaces | None = None
+        if setup.ip:
+            assert subnet is not None, "on Ethernet a host's kernel uses the cable itself"
+            nics = {one.host: one.core for one in contexts.values()}
+            self._ip = IpInterfaces(spec, nics, subnet)
         self._fabric, self._event = fabric, clock.event
         *self._shared, listener = files
         self._shown = ffi.new("struct uverbs_clock *")
@@ -134,7 +139,7 @@ class _Nics:
             self._real = stack.enter_context(
                 AfPacketDriver(fabric, slowdown=setup.slowdown, wake=self._poll.fileno())
             )
-            _attach(self._real, fabric, setup)
+            attach(self._real, fabric, setup)
             self._real.finish_on(self._event)
 
     def begin(self, start: Start) -> None:
@@ -148,6 +153,8 @@ class _Nics:
         else:
             self._fabric.prefault()
             be_punctual()
+            if self._ip:
+                plug_in(self._real, self._ip, self._setup)
         self._fabric.add_faults(tuple(map(Fault.model_validate, start.faults)), start.fault_numbers)
         self._fabric.start()
 
@@ -202,16 +209,6 @@ class _Nics:
     def _give(self) -> None:
         lib.uverbs_give_completions(self._server.core)
         lib.uverbs_set_time(self._server.core, self._fabric.now_ps)
-
-
-def _attach(driver: AfPacketDriver, fabric: Fabric, setup: SetUpNics) -> None:
-    topology = fabric.topology
-    for host in topology.hosts:
-        port = topology.ports[host.name][0]
-        with entered(setup.hosts[host.name]):
-            wire = driver.add_socket(packet_socket(port.interface))
-            ifindex = socket.if_nametoindex(port.interface)
-        driver.attach_end(wire, ifindex, topology.peer[port])
 
 
 if __name__ == "__main__":
