@@ -11,7 +11,7 @@ PROPERTIES := tests/runtime/test_properties.py tests/runtime/test_conservation.p
 	tests/core/link/test_credit_properties.py tests/core/nic/test_stress.py
 CORE_TESTS := tests/core tests/flow_model tests/runtime tests/traffic
 # Labs in real time (marked `timing`) run one at a time, with the machine for themselves.
-LAB_TESTS := tests/lab tests/daemon
+LAB_TESTS := tests/lab tests/daemon tests/verbs
 
 # Tests and labs start many Pythons. Without bytecode each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
