@@ -95,7 +95,6 @@ class _Nics:
         spec, subnet = spec_of_nics(setup), setup.subnet
         topology = spec.topology.build()
         contexts: dict[str, Context] = {}
-        after_fabric = stack.enter_context(ExitStack())
         fabric = stack.enter_context(
             Fabric(spec, topology, NodeSubset.HOSTS, subnet=subnet, exact=setup.exact)
         )
@@ -103,7 +102,7 @@ class _Nics:
         for host in topology.hosts:
             levels = (lambda: subnet.levels) if subnet else dict
             contexts[host.name] = Context(clock, host, subnet, levels=levels)
-            after_fabric.callback(contexts[host.name].close)
+            stack.callback(contexts[host.name].close)
         fabric.connect()
         self._ip: IpInterfaces | None = None
         if setup.ip:

@@ -193,3 +193,21 @@ def test_tcp_passes_idle_nics(text: str) -> None:
         assert server.stdout.readline() == "listening\n"
         assert nics.serve(nics.start("h1", sys.executable, "-c", SEND)) == "1000000\n"
         nics.serve(server)
+
+
+@pytest.mark.parametrize("text", [ROCE, IB], ids=["roce", "ib"])
+def test_a_rest_of_seconds_takes_few_windows(text: str) -> None:
+    """Credit updates of a program that sleeps for ten seconds would be some millions."""
+    with program_nics(parsed(text)) as nics:
+        writer = nics.writer("h1", "h4", SIZE)
+        writer.post()
+        nics.run()
+        first_ns, posted_ps = writer.completion_ns(), nics.now_ps
+        windows = nics.driver.counts().windows
+        nics.sleep(10_000 * MS)
+        assert nics.now_ps == posted_ps + 10_000 * MS
+        assert nics.driver.counts().windows - windows < 200
+        writer.post()
+        nics.run()
+        taken_ns = writer.completion_ns() - nics.now_ps // 1000
+        assert abs(taken_ns) < first_ns

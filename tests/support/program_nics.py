@@ -71,6 +71,14 @@ class ProgramNics:
             if outcome is Outcome.EVENT:
                 completed.append(self.now_ps)
 
+    def sleep(self, for_ps: int) -> None:
+        """Lets so much time pass, in which nothing completes."""
+        until_ps = self.now_ps + for_ps
+        self.driver.stop_at_event(self._clock.event, until_ps)
+        while self.now_ps < until_ps:
+            self._clock.event[0] = False
+            assert self.driver.run(seconds=0.1) in (Outcome.EVENT, Outcome.PAUSED)
+
     def serve(self, process: subprocess.Popen[str]) -> str:
         """Lets frames of a process pass, until it has ended. Returns what it printed."""
         end = time.monotonic() + SECONDS

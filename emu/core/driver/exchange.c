@@ -93,6 +93,7 @@ static struct window shifted_window(const struct window *window, picoseconds by)
                            .hold = shifted(window->hold, by),
                            .sent = window->sent,
                            .activity = window->activity,
+                           .awaits = shifted(window->awaits, by),
                            .done = window->done};
 }
 

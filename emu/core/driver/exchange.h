@@ -68,7 +68,8 @@ struct window {
     picoseconds hold;    /* of the switches: both stand there, or at once if that is past; NEVER */
     uint64_t sent;       /* frames so far */
     enum fabric_activity activity; /* if programs post the NICs' work */
-    bool done;                     /* it has reached the end */
+    picoseconds awaits; /* at rest: its next event that must not be late; NEVER: it has none */
+    bool done;          /* it has reached the end */
 };
 
 struct exchange_side {

@@ -313,7 +313,7 @@ static void transmit(struct port *port, struct frame *frame, picoseconds now)
         tap_frame(port->tap, port->index, frame, TAP_OUT, now);
     uint32_t wire = wire_bytes(frame->kind, frame->length);
     line_send(port, frame, wire, now, now + line_time(&port->line, wire));
-    timer_set_background(port->clock, &port->done, port->line.free_at);
+    timer_set_upkeep(port->clock, &port->done, port->line.free_at);
 }
 
 /* An injected frame occupies the line. The port is busy until the line is free. */
@@ -321,7 +321,7 @@ SELDOM static void wait_for_line(struct port *port)
 {
     port->busy = true;
     port->sending = (struct charge){0};
-    timer_set_background(port->clock, &port->done, port->line.free_at);
+    timer_set_upkeep(port->clock, &port->done, port->line.free_at);
 }
 
 void port_kick(struct port *port, picoseconds now)

@@ -426,13 +426,15 @@ picoseconds clock_next_deadline(struct clock *clock)
 /* ---- timers -------------------------------------------------------------------- */
 
 /* The classes of timers, in their order at one instant: the highest bits of `order`. The rest is
- * enough for 10 million timers a second for seven years. The lowest bit of a node's own timers
- * says that they are in the background. */
+ * enough for 10 million timers a second for three years. The lowest bits of a node's own timers
+ * say that they are in the background, and that they are upkeep. */
 #define CLASS_BITS 2
 #define COMMON (UINT64_C(0) << (ORDER_BITS - CLASS_BITS))
 #define ARRIVAL (UINT64_C(1) << (ORDER_BITS - CLASS_BITS))
 #define OWN (UINT64_C(2) << (ORDER_BITS - CLASS_BITS))
 #define BACKGROUND UINT64_C(1)
+#define UPKEEP UINT64_C(2)
+#define KIND_BITS 2
 
 static inline void set(struct clock *clock, struct timer *timer, picoseconds at, uint64_t order)
 {
@@ -449,12 +451,17 @@ static inline void set(struct clock *clock, struct timer *timer, picoseconds at,
 
 void timer_set(struct clock *clock, struct timer *timer, picoseconds at)
 {
-    set(clock, timer, at, OWN | clock->order++ << 1);
+    set(clock, timer, at, OWN | clock->order++ << KIND_BITS);
 }
 
 void timer_set_background(struct clock *clock, struct timer *timer, picoseconds at)
 {
-    set(clock, timer, at, OWN | clock->order++ << 1 | BACKGROUND);
+    set(clock, timer, at, OWN | clock->order++ << KIND_BITS | BACKGROUND);
+}
+
+void timer_set_upkeep(struct clock *clock, struct timer *timer, picoseconds at)
+{
+    set(clock, timer, at, OWN | clock->order++ << KIND_BITS | BACKGROUND | UPKEEP);
 }
 
 void timer_set_common(struct clock *clock, struct timer *timer, picoseconds at)
@@ -491,8 +498,29 @@ picoseconds clock_next_deadline_besides(struct clock *clock, struct timer *timer
     return next;
 }
 
-static bool list_has_work(const struct timer *first)
+/* ---- all timers ----------------------------------------------------------------- */
+
+/* Calls `look` for every list of timers, until it returns true. Returns whether it has. */
+static bool any_list(const struct clock *clock,
+                     bool (*look)(const struct timer *first, void *state), void *state)
 {
+    if (look(clock->present, state))
+        return true;
+    for (int number = 0; number < WHEELS; number++) {
+        const struct wheel *wheel = &clock->wheels[number];
+        for (uint32_t slot = 0; (slot = next_slot(wheel, slot)) != SLOTS;) {
+            if (look(wheel->first[slot], state))
+                return true;
+            if (++slot == SLOTS)
+                break;
+        }
+    }
+    return false;
+}
+
+static bool list_has_work(const struct timer *first, void *state)
+{
+    (void)state;
     for (const struct timer *timer = first; timer; timer = timer->next)
         if (timer->at != NEVER && (timer->order & OWN) && !(timer->order & BACKGROUND))
             return true;
@@ -501,16 +529,48 @@ static bool list_has_work(const struct timer *first)
 
 bool clock_has_work(const struct clock *clock)
 {
-    if (list_has_work(clock->present))
-        return true;
-    for (int number = 0; number < WHEELS; number++) {
-        const struct wheel *wheel = &clock->wheels[number];
-        for (uint32_t slot = 0; (slot = next_slot(wheel, slot)) != SLOTS;) {
-            if (list_has_work(wheel->first[slot]))
-                return true;
-            if (++slot == SLOTS)
-                break;
-        }
-    }
+    return any_list(clock, list_has_work, NULL);
+}
+
+/* Upkeep and arrivals. */
+static bool may_be_late(const struct timer *timer)
+{
+    return timer->order & OWN ? timer->order & UPKEEP : timer->order & ARRIVAL;
+}
+
+struct search {
+    const struct timer *besides;
+    picoseconds soonest;
+};
+
+static bool find_event(const struct timer *first, void *state)
+{
+    struct search *search = state;
+    for (const struct timer *timer = first; timer; timer = timer->next)
+        if (timer->at < search->soonest && timer != search->besides && !may_be_late(timer))
+            search->soonest = timer->at;
     return false;
+}
+
+picoseconds clock_next_event(const struct clock *clock, const struct timer *besides)
+{
+    struct search search = {.besides = besides, .soonest = NEVER};
+    any_list(clock, find_event, &search);
+    return search.soonest;
+}
+
+void clock_skip(struct clock *clock, picoseconds to)
+{
+    struct timer *late = NULL, **end = &late;
+    for (struct timer *timer; (timer = take_next(clock, to - 1));) {
+        *end = timer;
+        end = &timer->next;
+    }
+    *end = NULL;
+    clock->now = to;
+    for (struct timer *timer = late, *next; timer; timer = next) {
+        next = timer->next;
+        timer->queued_at = NEVER;
+        set(clock, timer, to, timer->order);
+    }
 }

@@ -75,6 +75,8 @@ void timer_set_arrival(struct clock *clock, struct timer *timer, picoseconds at,
 /* As timer_set, for what a node does again and again without any work (clock_has_work), or what
  * belongs to a frame. */
 void timer_set_background(struct clock *clock, struct timer *timer, picoseconds at);
+/* As timer_set_background, for what may be late while nothing else happens (clock_skip). */
+void timer_set_upkeep(struct clock *clock, struct timer *timer, picoseconds at);
 void timer_cancel(struct timer *timer);
 /* The same, and the clock knows nothing of the timer any more: its memory may be given back. */
 void timer_remove(struct clock *clock, struct timer *timer);
@@ -92,6 +94,14 @@ picoseconds clock_next_deadline_besides(struct clock *clock, struct timer *timer
 
 /* Whether a node has set a timer for itself that is not in the background. Looks at all timers. */
 bool clock_has_work(const struct clock *clock);
+
+/* When the next timer is due that is neither upkeep nor an arrival nor this one; NEVER: none is
+ * set. Looks at all timers. */
+picoseconds clock_next_event(const struct clock *clock, const struct timer *besides);
+
+/* Sets the time to `to`, without firing a timer. No event of clock_next_event may be due before.
+ * What else was due before is due then. */
+void clock_skip(struct clock *clock, picoseconds to);
 
 /* Fires all timers that are due up to and including `until`, and sets the time to `until`.
  * Returns how many timers fired. */

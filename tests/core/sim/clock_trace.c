@@ -1,12 +1,14 @@
 /* Applies the commands of standard input, one per line, to a clock and prints the results.
  *
  *     own TIMER AT PERIOD    due at AT, and from then on every PERIOD ps; 0: once
- *     background TIMER AT PERIOD    the same in the background
+ *     background TIMER AT PERIOD, upkeep TIMER AT PERIOD    the same in the background, as upkeep
  *     common TIMER AT PERIOD, arrival TIMER AT PERIOD    the same for these classes of timers; the
  *                                                        timer's number is that of the port
  *     cancel TIMER
  *     run UNTIL              prints `TIMER NOW` for each timer that fires
  *     deadline               prints `next AT`
+ *     event                  prints `event AT`: the next that is not upkeep or an arrival
+ *     skip TO                goes there at once
  *     work                   prints `work 0` or `work 1`
  *     prefetch               from now on prints `soon TIMER AWAY` for each timer prefetched */
 #include <assert.h>
@@ -33,6 +35,8 @@ static void set(struct alarm *alarm, picoseconds at)
         timer_set_common(&clock_, &alarm->timer, at);
     else if (strcmp(alarm->class, "arrival") == 0)
         timer_set_arrival(&clock_, &alarm->timer, at, (uint32_t)(alarm - alarms));
+    else if (strcmp(alarm->class, "upkeep") == 0)
+        timer_set_upkeep(&clock_, &alarm->timer, at);
     else if (strcmp(alarm->class, "background") == 0)
         timer_set_background(&clock_, &alarm->timer, at);
     else
@@ -67,6 +71,10 @@ static void obey(const char *command)
         timer_cancel(&alarms[number].timer);
     } else if (sscanf(command, "run %" SCNd64, &at) == 1) {
         clock_run_until(&clock_, at);
+    } else if (sscanf(command, "skip %" SCNd64, &at) == 1) {
+        clock_skip(&clock_, at);
+    } else if (strncmp(command, "event", 5) == 0) {
+        printf("event %" PRId64 "\n", clock_next_event(&clock_, NULL));
     } else if (strncmp(command, "prefetch", 7) == 0) {
         clock_.prefetch = prefetch;
     } else if (strncmp(command, "work", 4) == 0) {

@@ -146,6 +146,39 @@ def test_only_own_timers_in_the_foreground_are_work(program: Path) -> None:
     assert model.said[-1] == "work 0"
 
 
+def test_upkeep_and_arrivals_can_be_skipped(program: Path) -> None:
+    """They fire when the clock has arrived, in their order; what repeats does so from then on."""
+    script = """
+        upkeep 1 100 50
+        arrival 2 40000000 0
+        upkeep 3 7 0
+        own 4 900000000 0
+        event
+        skip 800000000
+        event
+        run 800000100
+        common 5 800000200 0
+        upkeep 3 800000150 0
+        event
+        skip 800000200
+        run 800000200
+    """
+    done = subprocess.run(
+        [program],
+        input="\n".join(map(str.strip, script.strip().splitlines())),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == [
+        "event 900000000",
+        "event 900000000",
+        *("2 800000000", "1 800000000", "3 800000000", "1 800000050", "1 800000100"),
+        "event 800000200",
+        *("5 800000200", "1 800000200", "3 800000200"),
+    ]
+
+
 def _command(rng: random.Random, model: Model) -> str:
     timer, reach = rng.randrange(TIMERS), rng.choice(REACHES)
     at = model.now + rng.randint(0, reach)
