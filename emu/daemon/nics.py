@@ -12,7 +12,14 @@ from emu.daemon.nic_faults import NicFaults
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.codec import Query
 from emu.lab.ipc.messages import Start
-from emu.lab.ipc.queries import ClearFault, FaultList, FaultStatus, ListFaults, SetFault
+from emu.lab.ipc.queries import (
+    ClearFault,
+    CountPrograms,
+    FaultList,
+    FaultStatus,
+    ListFaults,
+    SetFault,
+)
 from emu.lab.ipc.setup import SetUpNics
 from emu.lab.nic_process import NicProcess, added, rows_of, set_up_nics, waits_on
 from emu.lab.session import Programs, Session
@@ -59,6 +66,7 @@ class Nics:
         self._process = session.nics  # idle NICs for IP over InfiniBand
         self._works = self._process is not None
         self._with_traffic = False
+        self._serves_programs = False
         self._counted: Rows = {}
         """The rows of hosts, summed over all NICs that have ended."""
         self._on_end: Callable[[], None] = lambda: None
@@ -81,6 +89,7 @@ class Nics:
             at_ns, self._epoch_ps = self._clock.begin(files, endless=endless)
             self._on_end = on_end
             self._process, self._works, self._with_traffic = process, True, with_traffic
+            self._serves_programs = endless
             faults = self._faults.begin(self._epoch_ps, with_traffic=with_traffic)
             numbers = self._faults.numbers(faults)
             process.channel.send(Start(at_ns, tuple(faults), tuple(numbers)))
@@ -122,6 +131,16 @@ class Nics:
             process.channel.close()  # a workload's thread closes its own
         self._process, self._works = None, False
         self._on_end()
+
+    def programs(self) -> dict[str, int]:
+        """How many verbs programs use the NIC of each host that has any."""
+        with self._changing:
+            if self._process is None or not self._serves_programs:
+                return {}
+            try:
+                return self._process.rpc.ask(CountPrograms()).by_host
+            except EOFError:
+                return {}
 
     def host_waits(self) -> dict[str, int]:
         """PortXmitWait of each host, the sum over all its NICs so far."""

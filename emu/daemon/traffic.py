@@ -63,6 +63,7 @@ class Traffic:
             if self.status.state == "running":
                 raise UsageError("the lab's traffic runs already; `emu traffic stop` ends it")
             self._refuse_tcp_without_ib0()
+            self._refuse_beside_programs()
             self._launch()
             self.status = TrafficStatus(number=self.status.number + 1, state="running")
 
@@ -77,6 +78,15 @@ class Traffic:
     def _refuse_tcp_without_ib0(self) -> None:
         if self._has_tcp and not self._session.has_ip:
             raise UsageError("the traffic is TCP, but the hosts have no ib0; see `emu status`")
+
+    def _refuse_beside_programs(self) -> None:
+        """The traffic's NICs would replace those that the programs use."""
+        if programs := self._nics.programs():
+            hosts = ", ".join(f"{count} on {host}" for host, count in sorted(programs.items()))
+            raise UsageError(
+                f"verbs programs use the hosts' NICs: {hosts}; end them, or wait for their end, "
+                "then start the traffic"
+            )
 
     @property
     def _has_tcp(self) -> bool:

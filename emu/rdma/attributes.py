@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from emu.rdma.names import QPState, QPType
+from emu.rdma.names import AccessFlag, QPState, QPType
 
 _RC, _UC, _UD = QPType.RC, QPType.UC, QPType.UD
 _RESET, _INIT, _RTR = QPState.RESET, QPState.INIT, QPState.RTR
@@ -40,6 +40,14 @@ class QPAttr:
     max_dest_rd_atomic: int | None = None
     """The most READs and atomics of the other end that this queue pair accepts."""
     qkey: int | None = None
+    qp_access_flags: AccessFlag | None = None
+    """What other hosts may do by this queue pair, if regions allow it, too. By default all."""
+    sl: int | None = None
+    """The service level, on InfiniBand; by default that of the path record, or of the NIC."""
+    dscp: int | None = None
+    """The DSCP of sent data, on Ethernet."""
+    pkey: int | None = None
+    """The P_Key, on InfiniBand; by default that of the default partition."""
 
     def given(self) -> dict[str, int]:
         """The attributes that are not None, by name."""
@@ -62,23 +70,38 @@ SETTINGS = {
     "max_rd_atomic": "max_rd_atomic",
     "max_dest_rd_atomic": "max_dest_rd_atomic",
     "qkey": "qkey",
+    "sl": "sl",
+    "dscp": "dscp",
+    "pkey": "pkey",
 }
 """All other attributes, and their fields in a `struct qp_config`."""
 
 _RETRYING = {"timeout", "retry_cnt", "rnr_retry", "max_rd_atomic", "min_rnr_timer"}
 
+_ACCESS = "qp_access_flags"
+_FIRST = {_RC: {"pkey", _ACCESS}, _UC: {"pkey", _ACCESS}, _UD: {"pkey", "qkey"}}
+_CONNECTION = {*REMOTE, "path_mtu", "sl", "dscp", "pkey", _ACCESS}
+
 TAKEN: dict[tuple[QPState, QPState], dict[QPType, set[str]]] = {
-    (_RESET, _INIT): {_UD: {"qkey"}},
-    (_INIT, _INIT): {_UD: {"qkey"}},
+    (_RESET, _INIT): _FIRST,
+    (_INIT, _INIT): _FIRST,
     (_INIT, _RTR): {
-        _RC: {*REMOTE, "path_mtu", "max_dest_rd_atomic", "min_rnr_timer"},
-        _UC: {*REMOTE, "path_mtu"},
+        _RC: {*_CONNECTION, "max_dest_rd_atomic", "min_rnr_timer"},
+        _UC: _CONNECTION,
+        _UD: {"pkey", "qkey"},
+    },
+    (_RTR, _RTS): {
+        _RC: {"sq_psn", *_RETRYING, _ACCESS},
+        _UC: {"sq_psn", _ACCESS},
+        _UD: {"sq_psn", "qkey"},
+    },
+    (_RTS, _RTS): {_RC: {"min_rnr_timer", _ACCESS}, _UC: {_ACCESS}, _UD: {"qkey"}},
+    (_SQD, _SQD): {
+        _RC: {*_RETRYING, "max_dest_rd_atomic", _ACCESS},
+        _UC: {_ACCESS},
         _UD: {"qkey"},
     },
-    (_RTR, _RTS): {_RC: {"sq_psn", *_RETRYING}, _UC: {"sq_psn"}, _UD: {"sq_psn", "qkey"}},
-    (_RTS, _RTS): {_RC: {"min_rnr_timer"}, _UD: {"qkey"}},
-    (_SQD, _SQD): {_RC: {*_RETRYING, "max_dest_rd_atomic"}, _UD: {"qkey"}},
-    (_SQD, _RTS): {_RC: {"min_rnr_timer"}, _UD: {"qkey"}},
-    (_SQE, _RTS): {_UD: {"qkey"}},
+    (_SQD, _RTS): {_RC: {"min_rnr_timer", _ACCESS}, _UC: {_ACCESS}, _UD: {"qkey"}},
+    (_SQE, _RTS): {_UC: {_ACCESS}, _UD: {"qkey"}},
 }
 """Transition -> transport -> attributes. A transition that is absent takes none."""

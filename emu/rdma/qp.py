@@ -15,9 +15,11 @@ from emu.rdma.completion import CQ
 from emu.rdma.errors import refuse_receive, refuse_send
 from emu.rdma.limits import LIMITS, refuse_non_member, refuse_numbers
 from emu.rdma.memory import PD
-from emu.rdma.names import QPState, QPType, WROpcode
+from emu.rdma.names import AccessFlag, QPState, QPType, WROpcode
 from emu.rdma.srq import SRQ
 from emu.rdma.work import NOTHING, RecvWR, SendWR, elements
+
+_ALL_ACCESS = AccessFlag(sum(AccessFlag))
 
 
 @dataclass(frozen=True)
@@ -173,8 +175,10 @@ class QP:
         for name, value in attr.given().items():
             if name in SETTINGS:
                 setattr(wanted, SETTINGS[name], value)
-        if level is not None:
+        if level is not None and attr.sl is None:
             wanted.sl = level
+        if attr.qp_access_flags is not None:
+            wanted.denied = _ALL_ACCESS & ~attr.qp_access_flags
         done = lib.qp_set_attributes(self._core, wanted)
         assert done, f"{self}: {attr} is right here and wrong in qp_lifecycle.c"
         self._config = wanted

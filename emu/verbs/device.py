@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from emu._core import ffi
+from emu._core import ffi, lib
 from emu.lab.rdma_sysfs.nic import Nic, ethernet_nic, infiniband_nic
 from emu.rdma.context import MAX_MR, MAX_QP, Context
 from emu.rdma.limits import LIMITS
+
+_MOST_PKEYS = lib.UVERBS_PKEYS
 
 
 def device_of(context: Context) -> Any:
@@ -19,7 +21,9 @@ def device_of(context: Context) -> Any:
     device.network_device = context.port.interface.encode()
     device.is_ethernet = nic.ethernet
     device.address = context.address
-    device.pkey = nic.pkeys[0]
+    pkeys = pkeys_of(context)
+    device.pkeys[0 : len(pkeys)] = pkeys
+    device.pkey_count = len(pkeys)
     device.lmc = nic.lmc
     device.mtu = context.active_mtu
     device.rate_bps = cable.rate_bps
@@ -31,6 +35,11 @@ def device_of(context: Context) -> Any:
     device.max_inline_data = max(LIMITS["max_inline_data"])
     device.max_rd_atomic = context.max_qp_rd_atom
     return device[0]
+
+
+def pkeys_of(context: Context) -> tuple[int, ...]:
+    """The P_Key table of its port."""
+    return _nic_of(context).pkeys[:_MOST_PKEYS]
 
 
 def _nic_of(context: Context) -> Nic:

@@ -27,7 +27,9 @@ from emu.bindings.ipoib import IpInterfaces
 from emu.lab.exact_clock import STEP_PS, attach_nics
 from emu.lab.fault_changes import change_faults
 from emu.lab.ipc.channel import Channel, channel_pair
+from emu.lab.ipc.codec import Message
 from emu.lab.ipc.messages import Ready, Start
+from emu.lab.ipc.queries import CountPrograms, ProgramCount
 from emu.lab.ipc.setup import SetUpNics
 from emu.lab.nic_process import spec_of_nics
 from emu.lab.nic_tables import NicTables
@@ -178,7 +180,12 @@ class _Nics:
             if descriptor == self._channel.fileno():
                 raise EOFError
             if descriptor == self._queries.fileno():
-                self._queries.send(change_faults(self._fabric, self._queries.receive()))
+                self._queries.send(self._answer_query(self._queries.receive()))
+
+    def _answer_query(self, query: Message) -> Message:
+        if isinstance(query, CountPrograms):
+            return ProgramCount(self._server.count_programs())
+        return change_faults(self._fabric, query)
 
     def _turn_exact(self) -> None:
         server = self._server.core
@@ -186,9 +193,9 @@ class _Nics:
         if not lib.uverbs_settle(server, self._poll.fileno()):
             return
         lib.uverbs_take_requests(server, self._fabric.now_ps)
-        self._server.carry_out_delayed(self._fabric.now_ps)
+        self._server.delayed.carry_out(self._fabric.now_ps)
         until = lib.uverbs_earliest_end(server)
-        if self._server.has_delayed:
+        if self._server.delayed:
             until = min(until, self._fabric.now_ps + _PS_BETWEEN_DELAYED)
         self._event[0] = False
         self._exact.stop_at_event(self._event, None if until == _NEVER else until)
@@ -199,7 +206,7 @@ class _Nics:
             self._idle.poll(_SECONDS_A_LOOK if lib.uverbs_seems_to_wait(server) else None)
 
     def _turn_real(self) -> None:
-        self._server.carry_out_delayed(self._fabric.now_ps)
+        self._server.delayed.carry_out(self._fabric.now_ps)
         lib.uverbs_take_requests(self._server.core, self._fabric.now_ps)
         self._event[0] = False
         self._real.run(self._at_ns, seconds=_SECONDS_A_TURN)

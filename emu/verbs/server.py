@@ -1,32 +1,40 @@
 """The NICs' side of the connections with programs, by a local socket.
 
-A program is on the host in whose network namespace it is.
+A program is on the host in whose network namespace it is. It may send anything, and stop at any
+time. It harms itself alone: the NICs never wait for it, have no file whose size or flags it can
+change, and end it when it breaks the protocol.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import resource
 import select
 import socket
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from emu._core import ffi, lib
 from emu.rdma.context import Context
+from emu.verbs.delayed import DelayedWork
 from emu.verbs.device import device_of
 from emu.verbs.objects import ProgramObjects
 
 _MOST_FILES = 4
-_LONGEST_DELAY_PS = 10_000_000
-"""A pause may hold a response back for as long as it likes."""
 _ENDS_OF_QUEUE_PAIRS = (lib.UVERBS_DESTROY, lib.UVERBS_MODIFY_QP)
 _CREDENTIALS = struct.Struct("3i")
 _REQUEST_BYTES = ffi.sizeof("struct uverbs_request")
+_BELL_BYTES = 4096
+_F_SEAL_FUTURE_WRITE = 0x10
+"""Linux' fcntl.h: mappings of before may write, new ones may not. Python has no name for it."""
+_TIME_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | _F_SEAL_FUTURE_WRITE
 
 
 class _Program:
@@ -40,22 +48,16 @@ class _Program:
         self.objects: ProgramObjects | None = None
         self.events = -1
 
+    @property
+    def owes_responses(self) -> bool:
+        return self.objects is not None and self.objects.owes_responses()
+
     def close(self) -> None:
         """Destroys all that the program has made."""
         if self.objects is not None:
             self.objects.close()
             lib.uverbs_client_free(self.client)
             os.close(self.events)
-
-
-@dataclass(frozen=True)
-class _Delayed:
-    """Work that waits until queue pairs have sent their responses."""
-
-    until_ps: int
-    """Then it waits no longer."""
-    must_wait: Callable[[], bool]
-    work: Callable[[], None]
 
 
 class VerbsServer:
@@ -72,67 +74,72 @@ class VerbsServer:
         """`tasks`: a process in the network namespace of each host. `clock`: a
         `struct uverbs_clock` for programs. `event`: a `bool *` that becomes true when programs must
         go on."""
+        _raise_limit_of_files()
         self._contexts = contexts
         self._clock = clock
-        self.bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        """Programs write it when they have work, or wait."""
-        self._time = os.memfd_create("emulated-time", os.MFD_CLOEXEC)
+        self._bell, self._bell_of_programs = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        """Programs write into it when they have work, or wait."""
+        self._time = os.memfd_create("emulated-time", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self._time, lib.uverbs_time_bytes())
         self.core = lib.uverbs_server_new(self._time, event)
+        fcntl.fcntl(self._time, fcntl.F_ADD_SEALS, _TIME_SEALS)
         self._poll = select.epoll()
         self._listener = listener
         self._host_of = {_network_of(task): host for host, task in tasks.items()}
-        self._poll.register(listener, select.EPOLLIN)
-        self._poll.register(self.bell, select.EPOLLIN)
+        self._listens = False
+        self._listen()
+        self._poll.register(self._bell, select.EPOLLIN)
         self._programs: dict[int, _Program] = {}
-        self._delayed: list[_Delayed] = []
+        self.delayed = DelayedWork()
+        """Ends of queue pairs that wait."""
 
     def fileno(self) -> int:
         """Readable when there is something to answer."""
         return self._poll.fileno()
 
-    @property
-    def has_programs(self) -> bool:
-        return bool(self._programs)
+    def count_programs(self) -> dict[str, int]:
+        """How many programs have opened the device of each host that has any."""
+        opened = [one for one in self._programs.values() if one.objects is not None]
+        return dict(Counter(one.context.name for one in opened))
+
+    def close(self) -> None:
+        """Ends all programs' objects, and frees all memory. The listeners stay open."""
+        for program in list(self._programs.values()):
+            self._end(program)
+        self._poll.close()
+        lib.uverbs_server_free(self.core)
+        for file in (self._bell, self._bell_of_programs, self._time):
+            os.close(file)
 
     def answer(self) -> None:
         """Answers all requests that are there. Does not wait."""
         for descriptor, _ in self._poll.poll(0):
-            if descriptor == self.bell:
-                os.eventfd_read(self.bell)
+            if descriptor == self._bell:
+                with suppress(BlockingIOError):  # a program may read it, too
+                    os.read(self._bell, _BELL_BYTES)
             elif descriptor == self._listener.fileno():
                 self._accept()
-            else:
+            elif descriptor in self._programs:  # otherwise an answer before has ended it
                 self._answer_next(self._programs[descriptor])
 
-    def carry_out_delayed(self, now_ps: int) -> None:
-        """Does what has waited for responses of queue pairs, unless it still has to wait."""
-        delayed, self._delayed = self._delayed, []
-        for one in delayed:
-            if one.must_wait() and now_ps < one.until_ps:
-                self._delayed.append(one)
-            else:
-                one.work()
+    # ---- connections ----------------------------------------------------------
 
-    @property
-    def has_delayed(self) -> bool:
-        return bool(self._delayed)
+    def _listen(self) -> None:
+        self._poll.register(self._listener, select.EPOLLIN)
+        self._listens = True
 
-    def _delay(
-        self, context: Context, must_wait: Callable[[], bool], work: Callable[[], None]
-    ) -> None:
-        """Does the work now, or when it need not wait any more."""
-        if must_wait():
-            until_ps = context.clock.now_ps + _LONGEST_DELAY_PS
-            self._delayed.append(_Delayed(until_ps, must_wait, work))
-        else:
-            work()
+    def _stop_listening(self) -> None:
+        """Until a program ends: there is no file left for another one."""
+        self._poll.unregister(self._listener)
+        self._listens = False
 
     def _accept(self) -> None:
         try:
             line, _ = self._listener.accept()
-        except OSError:  # it has gone, or there are too many open files
-            return
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self._stop_listening()
+            return  # otherwise it has gone
         pid, _, _ = _CREDENTIALS.unpack(
             line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         )
@@ -145,20 +152,33 @@ class VerbsServer:
         self._programs[line.fileno()] = _Program(line, pid, context)
         self._poll.register(line, select.EPOLLIN)
 
+    def _end(self, program: _Program) -> None:
+        """The program has ended, and its verbs objects with it."""
+        descriptor = program.line.fileno()
+        del self._programs[descriptor]
+        self._poll.unregister(descriptor)
+        program.line.close()
+        now_ps = program.context.clock.now_ps
+        self.delayed.add(now_ps, lambda: program.owes_responses, program.close)
+        if not self._listens:
+            self._listen()
+
+    # ---- requests -------------------------------------------------------------
+
     def _answer_next(self, program: _Program) -> None:
         files: list[int] = []
         try:
-            text, files, _, _ = socket.recv_fds(
+            text, files, flags, _ = socket.recv_fds(
                 program.line, _REQUEST_BYTES, _MOST_FILES, socket.MSG_CMSG_CLOEXEC
             )
-            if len(text) != _REQUEST_BYTES:
+            if len(text) != _REQUEST_BYTES or flags & socket.MSG_TRUNC:
                 self._end(program)
                 return
             request = ffi.new("struct uverbs_request *")
             ffi.memmove(request, text, _REQUEST_BYTES)
             if request.command in _ENDS_OF_QUEUE_PAIRS and program.objects is not None:
-                self._delay(
-                    program.context,
+                self.delayed.add(
+                    program.context.clock.now_ps,
                     partial(program.objects.owes_responses, request.handle),
                     partial(self._reply, program, request, ()),
                 )
@@ -171,59 +191,68 @@ class VerbsServer:
                 os.close(file)
 
     def _reply(self, program: _Program, request: Any, files: Sequence[int]) -> None:
-        """Carries out a request and answers it."""
+        """Carries out a request and answers it, unless the program has ended meanwhile."""
         if program.line.fileno() < 0:
-            return  # it has ended meanwhile
+            return
         reply = ffi.new("struct uverbs_reply *")
-        answer_files = self._carry_out(program, request, files, reply)
+        given: list[int] = []
+        """Files for the program, which are closed here."""
         try:
-            socket.send_fds(program.line, [bytes(ffi.buffer(reply))], answer_files)
-        except OSError:  # it has gone, or does not read its replies
+            self._carry_out(program, request, files, reply, given)
+            socket.send_fds(program.line, [bytes(ffi.buffer(reply))], given)
+        except OSError:  # it has gone, does not read its replies, or there are no files left
             self._end(program)
+        finally:
+            for file in given:
+                os.close(file)
 
     def _carry_out(
-        self, program: _Program, request: Any, files: Sequence[int], reply: Any
-    ) -> list[int]:
-        """Fills the reply. Returns its files."""
+        self, program: _Program, request: Any, files: Sequence[int], reply: Any, given: list[int]
+    ) -> None:
         if request.command == lib.UVERBS_OPEN and program.objects is None:
-            return self._open(program, request, files, reply)
-        if program.objects is None:
+            self._open(program, request, files, reply, given)
+        elif program.objects is None:
             reply.error = errno.EPROTO
-            return []
-        lib.uverbs_take_requests(self.core, program.context.clock.now_ps)
-        program.objects.answer(request, files, reply)
-        return []
+        else:
+            lib.uverbs_take_requests(self.core, program.context.clock.now_ps)
+            program.objects.answer(request, files, reply, given)
 
-    def _open(self, program: _Program, request: Any, files: Sequence[int], reply: Any) -> list[int]:
-        if request.version != lib.UVERBS_VERSION or len(files) != 3:
+    def _open(
+        self,
+        program: _Program,
+        request: Any,
+        files: Sequence[int],
+        reply: Any,
+        given: list[int],
+    ) -> None:
+        if request.version != lib.UVERBS_VERSION or len(files) != 2:
             reply.error = errno.EPROTO
-            return []
-        session, memory, events = files
-        os.set_blocking(events, False)
-        program.events = os.dup(events)
-        program.client = lib.uverbs_client_new(
-            self.core, program.context.core, session, program.pid, program.events
+            return
+        session, memory = files
+        given += [os.dup(self._bell_of_programs), os.dup(self._time)]
+        own_memory = os.dup(memory)
+        reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        given.append(reading)
+        os.set_blocking(reading, True)
+        device = device_of(program.context)
+        client = lib.uverbs_client_new(
+            self.core, program.context.core, session, program.pid, writing, device.default_sl
         )
-        if not program.client:
-            os.close(program.events)
+        if not client:
+            os.close(writing)
+            os.close(own_memory)
             reply.error = errno.EINVAL
-            return []
-        program.objects = ProgramObjects(program.context, program.client, os.dup(memory))
-        reply.opened.device = device_of(program.context)
+            return
+        program.client, program.events = client, writing
+        program.objects = ProgramObjects(program.context, client, own_memory)
+        reply.opened.device = device
         reply.opened.clock = self._clock[0]
-        return [self.bell, self._time]
 
-    def _end(self, program: _Program) -> None:
-        """The program has ended, and its verbs objects with it."""
-        descriptor = program.line.fileno()
-        del self._programs[descriptor]
-        self._poll.unregister(descriptor)
-        program.line.close()
-        self._delay(
-            program.context,
-            lambda: program.objects is not None and program.objects.owes_responses(),
-            program.close,
-        )
+
+def _raise_limit_of_files() -> None:
+    """Each program, and each of its completion channels, needs a few."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _network_of(pid: int) -> int:

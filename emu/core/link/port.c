@@ -442,8 +442,11 @@ void port_link_down(struct port *port, picoseconds now)
 
 void port_link_up(struct port *port, picoseconds now)
 {
-    if (!--port->cuts)
-        port_start(port, now);
+    if (--port->cuts)
+        return;
+    port_start(port, now);
+    if (port->handler->link_up)
+        port->handler->link_up(port, now);
 }
 
 /* ---- gauges that grow with time ---------------------------------------------- */

@@ -44,6 +44,8 @@ struct port_handler {
     void (*sent)(struct port *port, const struct charge *charge, picoseconds now);
     /* The link is down. The owner drops the frames that wait for it. May be NULL. */
     void (*link_down)(struct port *port, picoseconds now);
+    /* It is back. May be NULL. */
+    void (*link_up)(struct port *port, picoseconds now);
     /* A frame begins its way to this port, whose node is in another process (`stands_in`), with
      * all times of its way known. The line keeps the frame. NULL for other ports. */
     void (*departed)(struct port *port, const struct frame *frame, picoseconds start);

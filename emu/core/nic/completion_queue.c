@@ -37,6 +37,22 @@ struct cq *cq_new(struct clock *clock, uint32_t capacity, bool *event)
     return NULL;
 }
 
+bool cq_resize(struct cq *cq, uint32_t capacity)
+{
+    if (capacity < cq->count)
+        return false;
+    struct work_completion *ring = calloc(capacity ? capacity : 1, sizeof *ring);
+    if (!ring)
+        return false;
+    for (uint32_t i = 0; i < cq->count; i++)
+        ring[i] = cq->ring[(cq->first + i) % cq->capacity];
+    free(cq->ring);
+    cq->ring = ring;
+    cq->capacity = capacity;
+    cq->first = 0;
+    return true;
+}
+
 void cq_free(struct cq *cq)
 {
     timer_remove(cq->clock, &cq->due);

@@ -36,6 +36,7 @@ struct nic {
     struct rx_throttle rx_throttle;
     bool ignores_cnps; /* a fault */
     uint64_t writes;   /* of other hosts into memory here */
+    bool *link_changed; /* likewise, when the link does */
     bool *written;     /* becomes true with the next; NULL: nobody wants to know */
     uint32_t first_free,
         last_free; /* of the places of `qps`, longest free first: place + 1; 0: none */

@@ -84,6 +84,23 @@ enum status {
 /* The rules are in qp_state.c. */
 enum qp_state { QP_RESET, QP_INIT, QP_RTR, QP_RTS, QP_SQD, QP_SQE, QP_ERR, QP_STATES };
 
+/* What happens to a queue pair or a shared receive queue, and no completion tells: affiliated
+ * asynchronous events (IBTA vol 1, 11.6.3). */
+enum nic_event {
+    NIC_QP_REQ_ERROR,     /* it refused a request that it did not understand, and failed */
+    NIC_QP_ACCESS_ERROR,  /* it refused a request for its key, bounds or rights, and failed */
+    NIC_COMM_EST,         /* its first packet came while it was in RTR */
+    NIC_LAST_WQE_REACHED, /* it failed, and takes no more from its shared receive queue */
+    NIC_SRQ_LIMIT_REACHED,
+};
+
+/* Where events are noted. */
+struct event_watch {
+    uint32_t events; /* bits of 1 << enum nic_event */
+    bool *any;       /* becomes true with each */
+    bool *stop;      /* likewise */
+};
+
 /* Congestion control of a queue pair; see cc.h. Only `table` must outlive the call. */
 struct cc_config {
     const char *algorithm;              /* one of cc_name() */
@@ -147,6 +164,8 @@ struct nic_config {
 
 struct qp_config {
     int transport;        /* enum transport */
+    uint32_t denied;      /* bits of enum access: what other hosts may not do by this queue pair,
+                           * whatever regions allow */
     uint32_t pd;          /* protection domain */
     uint32_t psn;         /* of the first packet sent, 24 bits */
     uint32_t mtu;         /* path MTU: 256, 512, 1024, 2048 or 4096 bytes of payload */
@@ -207,6 +226,10 @@ uint64_t nic_writes(const struct nic *nic);
  * NULL: it does not. */
 void nic_watch_writes(struct nic *nic, bool *written);
 
+bool nic_link_is_up(const struct nic *nic);
+/* `*changed` becomes true when the link goes down or comes back. */
+void nic_watch_link(struct nic *nic, bool *changed);
+
 /* NULL when the NIC has max_qps queue pairs, memory is short, or the config is invalid. */
 struct qp *nic_add_qp(struct nic *nic, const struct qp_config *config);
 
@@ -227,8 +250,9 @@ enum qp_state qp_state(const struct qp *qp);
 bool qp_may_modify(const struct qp *qp, enum qp_state to);
 bool qp_modify(struct qp *qp, enum qp_state to, int64_t now_ps);
 
-/* Takes PSN, MTU, service level, Q_Key, timers, retries and outstanding READs from `config`. Once
- * the queue pair may send, only Q_Key and min_rnr_timer may change; in SQD also timeout, retries
+/* Takes PSN, MTU, service level, DSCP, P_Key, Q_Key, denied access, timers, retries and outstanding
+ * READs from `config`. Once the queue pair may send, only Q_Key, denied access and min_rnr_timer
+ * may change; in SQD also timeout, retries
  * and outstanding READs. Returns false and changes nothing when another attribute differs, a value
  * is invalid, or max_dest_rd_atomic is larger than at the creation of the queue pair. */
 bool qp_set_attributes(struct qp *qp, const struct qp_config *config);

@@ -17,7 +17,10 @@ static struct frame *pull(struct port *port, picoseconds now);
 
 static void data_is_ready(struct timer *timer, picoseconds now);
 
-static const struct port_handler handler = {.receive = receive, .pull = pull};
+static void link_changed(struct port *port, picoseconds now);
+
+static const struct port_handler handler = {
+    .receive = receive, .pull = pull, .link_down = link_changed, .link_up = link_changed};
 
 /* ---- set-up ------------------------------------------------------------------ */
 
@@ -69,6 +72,24 @@ uint32_t nic_add_region(struct nic *nic, uint32_t pd, uint64_t va, uint64_t leng
         return 0;
     struct region region = {.pd = pd, .va = va, .length = length, .access = access, .bytes = bytes};
     return mr_register(&nic->mrs, &region, (uint8_t)rng_u32(nic->rng));
+}
+
+bool nic_link_is_up(const struct nic *nic)
+{
+    return nic->port.up;
+}
+
+void nic_watch_link(struct nic *nic, bool *changed)
+{
+    nic->link_changed = changed;
+}
+
+static void link_changed(struct port *port, picoseconds now)
+{
+    const struct nic *nic = port->owner;
+    (void)now;
+    if (nic->link_changed)
+        *nic->link_changed = true;
 }
 
 uint64_t nic_writes(const struct nic *nic)
@@ -337,6 +358,13 @@ static bool has_right_fields(const struct packet *packet)
            (packet->type != PACKET_CNP || packet->payload_bytes == CNP_PAYLOAD_BYTES);
 }
 
+SELDOM static void note_first(struct qp *qp)
+{
+    if (!qp->responder.is_reached)
+        note_event(qp->watch, NIC_COMM_EST);
+    qp->responder.is_reached = true;
+}
+
 /* The queue pair that a valid packet is for. If there is none, counts the reason and returns
  * NULL. */
 static struct qp *find_qp(struct nic *nic, const struct packet *packet)
@@ -356,6 +384,8 @@ static struct qp *find_qp(struct nic *nic, const struct packet *packet)
     if (!transport_fits(qp, packet))
         return dropped(&counters->rx_other);
     counters->rx_packets++;
+    if (qp->state == QP_RTR)
+        note_first(qp);
     return qp;
 }
 

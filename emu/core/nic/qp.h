@@ -71,6 +71,8 @@ struct receive_queue {
 struct srq {
     struct nic *nic;
     uint32_t pd;
+    uint32_t limit; /* an event when fewer are posted; 0: none */
+    struct event_watch *watch;
     struct receive_queue queue;
 };
 
@@ -79,6 +81,7 @@ struct responder {
     uint32_t msn;
     bool refused; /* the expected packet was requested again and has not come yet */
     bool in_message;
+    bool is_reached;          /* by a packet, in RTR */
     uint8_t type;             /* enum packet_type of the message that is coming in */
     uint32_t first_psn;       /* of that message */
     uint64_t va;              /* WRITE: its first byte's place, ... */
@@ -138,10 +141,20 @@ struct turn {
     bool waiting;
 };
 
+/* `watch` may be NULL. */
+static inline void note_event(struct event_watch *watch, enum nic_event event)
+{
+    if (!watch)
+        return;
+    watch->events |= 1U << event;
+    *watch->any = *watch->stop = true;
+}
+
 struct qp {
     struct nic *nic; /* NULL: it stands in for one of another process (qp_connect_far) */
     struct qp *peer; /* the other end, or what stands in for it; for records only */
     void *owner;     /* whatever its application keeps with it */
+    struct event_watch *watch; /* NULL: nobody wants events */
     uint32_t qpn;
     enum qp_state state;
     struct qp_config config;

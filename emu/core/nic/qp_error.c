@@ -19,16 +19,23 @@ void qp_stop(struct qp *qp, enum status status, picoseconds now)
     receive_queue_flush(qp, rest, now);
 }
 
+static void fail(struct qp *qp)
+{
+    if (qp->state != QP_ERR && qp->config.srq)
+        note_event(qp->watch, NIC_LAST_WQE_REACHED);
+    qp->state = QP_ERR;
+}
+
 void qp_fail(struct qp *qp, enum status status, picoseconds now)
 {
-    qp->state = QP_ERR;
+    fail(qp);
     response_queue_forget(qp);
     qp_stop(qp, status, now);
 }
 
 void qp_fail_answering(struct qp *qp, picoseconds now)
 {
-    qp->state = QP_ERR;
+    fail(qp);
     qp_stop(qp, STATUS_WR_FLUSH_ERR, now);
     qp_wake(qp, now);
 }

@@ -31,6 +31,11 @@ static bool config_is_valid(const struct qp_config *config)
            config->rnr_retry <= RETRY_MAX;
 }
 
+static uint16_t pkey_of(const struct qp_config *config)
+{
+    return config->pkey ? config->pkey : PKEY_DEFAULT;
+}
+
 static bool make_room(struct qp *qp)
 {
     return response_queue_init(qp) && (!qp->recovery->init || qp->recovery->init(qp)) &&
@@ -69,7 +74,7 @@ bool qp_init(struct qp *qp, struct nic *nic, uint32_t qpn, const struct qp_confi
     if (!recovery || !config_is_valid(config))
         return false;
     qp->config.recovery = recovery->name;
-    qp->config.pkey = config->pkey ? config->pkey : PKEY_DEFAULT;
+    qp->config.pkey = pkey_of(config);
     qp->recovery = recovery;
     if (!cc_init(&qp->cc, nic->arena, nic->clock, &config->cc) || !make_room(qp)) {
         give_back_memory(qp);
@@ -134,13 +139,14 @@ bool qp_modify(struct qp *qp, enum qp_state to, picoseconds now)
 {
     if (!qp_may_modify(qp, to))
         return false;
+    if (to == QP_ERR)
+        qp_fail(qp, STATUS_WR_FLUSH_ERR, now);
     qp->state = to;
-    if (to == QP_ERR || to == QP_RESET) {
+    if (to == QP_RESET) {
         response_queue_forget(qp);
-        qp_stop(qp, to == QP_ERR ? STATUS_WR_FLUSH_ERR : STATUS_CANCELLED, now);
-    }
-    if (to == QP_RESET)
+        qp_stop(qp, STATUS_CANCELLED, now);
         reset_transport_state(qp);
+    }
     qp_wake(qp, now);
     port_kick(&qp->nic->port, now);
     return true;
@@ -167,7 +173,8 @@ void qp_connect(struct qp *qp, const struct qp_remote *remote)
 /* The attributes of the connection stay as they are after RTR, ... */
 static bool keeps_connection(const struct qp_config *own, const struct qp_config *to)
 {
-    return own->psn == to->psn && own->mtu == to->mtu && own->sl == to->sl;
+    return own->psn == to->psn && own->mtu == to->mtu && own->sl == to->sl &&
+           own->dscp == to->dscp && own->pkey == pkey_of(to);
 }
 
 /* ... and the limits of sending stay until SQD. */
@@ -195,6 +202,9 @@ bool qp_set_attributes(struct qp *qp, const struct qp_config *config)
     own->psn = config->psn;
     own->mtu = config->mtu;
     own->sl = config->sl;
+    own->dscp = config->dscp;
+    own->pkey = pkey_of(config);
+    own->denied = config->denied;
     own->qkey = config->qkey;
     own->timeout = config->timeout;
     own->retry_count = config->retry_count;

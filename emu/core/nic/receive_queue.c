@@ -122,9 +122,28 @@ static struct receive *take(struct receive_queue *queue)
     return receive;
 }
 
+static void look_at_limit(struct srq *srq)
+{
+    if (srq->queue.count >= srq->limit)
+        return;
+    srq->limit = 0;
+    note_event(srq->watch, NIC_SRQ_LIMIT_REACHED);
+}
+
+void srq_arm(struct srq *srq, uint32_t limit)
+{
+    srq->limit = limit;
+    look_at_limit(srq);
+}
+
 struct receive *receive_queue_take(struct qp *qp)
 {
-    return take(qp->config.srq ? &qp->config.srq->queue : &qp->responder.own);
+    struct srq *srq = qp->config.srq;
+    if (!srq)
+        return take(&qp->responder.own);
+    struct receive *receive = take(&srq->queue);
+    look_at_limit(srq);
+    return receive;
 }
 
 bool receive_queue_is_empty(const struct qp *qp)

@@ -19,6 +19,9 @@ enum status receive_queue_state(const struct qp *qp);
 void receive_queue_post_unchecked(struct qp *qp, struct receive *receive, picoseconds now);
 void srq_post_unchecked(struct srq *srq, struct receive *receive);
 
+/* An event as soon as fewer receives are posted; 0: none. */
+void srq_arm(struct srq *srq, uint32_t limit);
+
 /* Whether the queue pair may use its memory now. Then `bytes` is where that begins in the host;
  * NULL: it is in several pieces, or elided. */
 bool receive_find_memory(const struct qp *qp, const struct receive *receive, uint8_t **bytes);

@@ -24,7 +24,7 @@
  * without memory ends the queue pair as on a reliable connection (IBTA vol 1, 9.9.3, errors of
  * class A).
  *
- * Left out: FLUSH, ATOMIC WRITE, and access rights of a queue pair. */
+ * Left out: FLUSH and ATOMIC WRITE. */
 #include "nic/responder.h"
 
 #include <string.h>
@@ -54,6 +54,8 @@ static bool length_fits_opcode(const struct qp *qp, const struct packet *packet)
 static bool may_access(const struct qp *qp, uint32_t key, uint64_t va, uint32_t length,
                        enum access access, uint8_t **bytes)
 {
+    if (qp->config.denied & access)
+        return false;
     return mr_find(&qp->nic->mrs, qp->config.pd, key, va, length, access, bytes) || length == 0;
 }
 
@@ -333,6 +335,10 @@ static void count_refusal(struct nic_counters *counters, uint8_t syndrome)
 /* Completes the receive of the message with an error, and fails the queue pair. */
 static void give_up(struct qp *qp, const struct packet *packet, uint8_t syndrome, picoseconds now)
 {
+    if (syndrome == AETH_NAK_REMOTE_ACCESS_ERROR)
+        note_event(qp->watch, NIC_QP_ACCESS_ERROR);
+    else if (!qp->responder.receive)
+        note_event(qp->watch, NIC_QP_REQ_ERROR);
     count_refusal(&qp->nic->counters, syndrome);
     fail_receive(qp, packet, syndrome, now);
     qp_fail_answering(qp, now);

@@ -154,6 +154,23 @@ void verbs_qp_free(struct verbs_qp *qp)
     free(qp);
 }
 
+/* ---- events -------------------------------------------------------------------------- */
+
+void verbs_watch(struct verbs_qp *qp, struct event_watch *watch)
+{
+    qp->qp->watch = watch;
+}
+
+void verbs_srq_watch(struct verbs_srq *srq, struct event_watch *watch)
+{
+    srq->srq.watch = watch;
+}
+
+void verbs_srq_arm(struct verbs_srq *srq, uint32_t limit)
+{
+    srq_arm(&srq->srq, limit);
+}
+
 /* ---- states -------------------------------------------------------------------------- */
 
 bool verbs_modify(struct verbs_qp *qp, enum qp_state to, picoseconds now)

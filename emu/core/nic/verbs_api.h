@@ -72,6 +72,8 @@ enum refusal { REFUSED_QUEUE_FULL = -1, REFUSED_INLINE = -2, REFUSED_SGE_COUNT =
 
 /* A queue for `capacity` completions. `event` becomes true when one can be polled. */
 struct cq *cq_new(struct clock *clock, uint32_t capacity, bool *event);
+/* False, and nothing has changed, when memory is short or more completions wait. */
+bool cq_resize(struct cq *cq, uint32_t capacity);
 
 /* A receive queue that several queue pairs of one protection domain share. */
 struct verbs_srq *verbs_srq_new(struct nic *nic, uint32_t pd, uint32_t max_wr);
@@ -95,6 +97,13 @@ void cq_free(struct cq *cq);
 void verbs_srq_free(struct verbs_srq *srq);
 
 /* ---- between two runs of the clock ---- */
+
+/* Notes events from now on, until the end. */
+void verbs_watch(struct verbs_qp *qp, struct event_watch *watch);
+void verbs_srq_watch(struct verbs_srq *srq, struct event_watch *watch);
+/* NIC_SRQ_LIMIT_REACHED happens once, as soon as fewer receives than `limit` are posted; 0: it does
+ * not. */
+void verbs_srq_arm(struct verbs_srq *srq, uint32_t limit);
 
 /* Like qp_modify. RESET also removes the queue pair's completions that were not polled yet. */
 bool verbs_modify(struct verbs_qp *qp, enum qp_state to, int64_t now_ps);

@@ -1,4 +1,5 @@
 /* Completions and events, from queue pairs to shared memory and pipes. */
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -29,6 +30,33 @@ struct uverbs_completions *uverbs_completions_new(struct uverbs_client *client, 
     return made;
 }
 
+int uverbs_completions_resize(struct uverbs_completions *completions, int memory_fd,
+                              uint32_t entries)
+{
+    struct uverbs_cq *shared = completions->shared;
+    uint64_t bytes = uverbs_cq_bytes(entries);
+    uint32_t head = completions->head, tail = __atomic_load_n(&shared->tail, __ATOMIC_ACQUIRE);
+    struct uverbs_cq *to = uverbs_map_memory(memory_fd, bytes);
+    if (!to)
+        return EINVAL;
+    bool fits = head - tail <= entries && head - tail <= completions->entries;
+    if (!fits || !cq_resize(completions->cq, entries)) {
+        munmap(to, bytes);
+        return fits ? ENOMEM : EINVAL;
+    }
+    for (uint32_t i = tail; i != head; i++)
+        to->at[i % entries] = shared->at[i % completions->entries];
+    to->tail = tail;
+    to->armed = __atomic_load_n(&shared->armed, __ATOMIC_SEQ_CST);
+    to->overrun = completions->is_overrun;
+    __atomic_store_n(&to->head, head, __ATOMIC_SEQ_CST);
+    munmap(shared, completions->bytes);
+    completions->shared = to;
+    completions->bytes = bytes;
+    completions->entries = entries;
+    return 0;
+}
+
 void uverbs_completions_free(struct uverbs_completions *completions)
 {
     struct uverbs_completions **at = &completions->client->completions;
@@ -53,6 +81,39 @@ void uverbs_send_event(struct uverbs_client *client, uint32_t kind, uint32_t han
 {
     send_event(client->events_fd, kind, handle);
     client->has_news = true;
+}
+
+static void send_events(struct uverbs_client *client, uint32_t handle, struct event_watch *watch)
+{
+    static const uint32_t kinds[] = {
+        [NIC_QP_REQ_ERROR] = UVERBS_QP_REQ_ERROR,
+        [NIC_QP_ACCESS_ERROR] = UVERBS_QP_ACCESS_ERROR,
+        [NIC_COMM_EST] = UVERBS_COMM_EST,
+        [NIC_LAST_WQE_REACHED] = UVERBS_LAST_WQE_REACHED,
+        [NIC_SRQ_LIMIT_REACHED] = UVERBS_SRQ_LIMIT_REACHED,
+    };
+    for (uint32_t event = 0; event < sizeof kinds / sizeof *kinds; event++)
+        if (watch->events & 1U << event)
+            uverbs_send_event(client, kinds[event], handle);
+    watch->events = 0;
+}
+
+static void give_events(struct uverbs_client *client)
+{
+    bool up = nic_link_is_up(client->nic);
+    if (up != client->link_is_up)
+        uverbs_send_event(client, up ? UVERBS_PORT_ACTIVE : UVERBS_PORT_ERROR, UVERBS_NONE);
+    client->link_is_up = up;
+    __atomic_store_n(&client->session->port_is_down, !up, __ATOMIC_RELEASE);
+    if (!client->has_events)
+        return;
+    client->has_events = false;
+    for (uint32_t handle = 0; handle < UVERBS_HANDLES; handle++) {
+        if (client->sends[handle])
+            send_events(client, handle, &client->sends[handle]->watch);
+        if (client->receives[handle])
+            send_events(client, handle, &client->receives[handle]->watch);
+    }
 }
 
 /* ---- completions ---------------------------------------------------------------------- */
@@ -86,8 +147,9 @@ static struct uverbs_cqe as_entry(const struct work_completion *completion)
 
 static void lose(struct uverbs_completions *completions)
 {
-    if (!completions->shared->overrun)
+    if (!completions->is_overrun)
         uverbs_send_event(completions->client, UVERBS_CQ_ERROR, completions->handle);
+    completions->is_overrun = true;
     completions->shared->overrun = 1;
 }
 
@@ -117,11 +179,15 @@ static void give(struct uverbs_completions *completions)
         __atomic_store_n(&shared->head, completions->head, __ATOMIC_SEQ_CST);
         notify(completions, completion.status != STATUS_SUCCESS || completion.solicited);
     }
+    if (cq_is_overrun(completions->cq))
+        lose(completions);
 }
 
 void uverbs_give_completions(struct uverbs_server *server)
 {
-    for (struct uverbs_client *client = server->clients; client; client = client->next)
+    for (struct uverbs_client *client = server->clients; client; client = client->next) {
         for (struct uverbs_completions *one = client->completions; one; one = one->next)
             give(one);
+        give_events(client);
+    }
 }

@@ -12,15 +12,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { UVERBS_VERSION = 1, UVERBS_REASON_BYTES = 200, UVERBS_NONE = 0 };
+enum { UVERBS_VERSION = 1, UVERBS_REASON_BYTES = 200, UVERBS_NONE = 0, UVERBS_PKEYS = 16 };
 
 enum uverbs_command {
-    UVERBS_OPEN, /* files: struct uverbs_session, the program's memory, writing end of async events
-                  */
+    UVERBS_OPEN, /* files: struct uverbs_session, the program's memory. Of the reply: writing end of
+                  * a pipe that wakes the NICs, struct uverbs_time, reading end of async events */
     UVERBS_ALLOC_PD,
     UVERBS_REG_MR,
-    UVERBS_CREATE_CHANNEL, /* file: writing end of its events */
+    UVERBS_REREG_MR,       /* what `mr.given` says */
+    UVERBS_DETACH_MR,      /* `mr.addr` and `mr.length`: the region loses these pages */
+    UVERBS_CREATE_CHANNEL, /* file of the reply: reading end of its events */
     UVERBS_CREATE_CQ,      /* file: struct uverbs_cq */
+    UVERBS_RESIZE_CQ,      /* file: struct uverbs_cq, with the entries of the present one */
     UVERBS_CREATE_SRQ,     /* file: struct uverbs_queue */
     UVERBS_CREATE_QP, /* files: struct uverbs_queue of sends; of receives, unless there is an SRQ */
     UVERBS_MODIFY_QP,
@@ -47,6 +50,7 @@ enum uverbs_given {
     UVERBS_QKEY = 1 << 12,
     UVERBS_PKEY_INDEX = 1 << 13,
     UVERBS_CUR_STATE = 1 << 14,
+    UVERBS_ACCESS_FLAGS = 1 << 15,
 };
 
 struct uverbs_qp_attr {
@@ -58,13 +62,18 @@ struct uverbs_qp_attr {
     uint32_t rq_psn, sq_psn;
     uint32_t path_mtu; /* bytes */
     uint32_t qkey;
+    uint32_t access; /* bits of enum access that other hosts may use */
     uint16_t pkey_index;
     uint8_t sl, traffic_class, path_bits;
     uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
     uint8_t max_rd_atomic, max_dest_rd_atomic;
 };
 
+/* Bits of uverbs_reg_mr.given. */
+enum uverbs_rereg { UVERBS_NEW_MEMORY = 1, UVERBS_NEW_PD = 2, UVERBS_NEW_ACCESS = 4 };
+
 struct uverbs_reg_mr {
+    uint32_t given; /* of UVERBS_REREG_MR */
     uint64_t addr, length; /* in the program; its pages are in the file of UVERBS_OPEN */
     uint64_t iova;
     uint32_t pd, access; /* bits of enum access */
@@ -108,7 +117,8 @@ struct uverbs_device {
     char network_device[16];
     bool is_ethernet;
     uint32_t address; /* IPv4 address, or LID */
-    uint16_t pkey;
+    uint16_t pkeys[16]; /* UVERBS_PKEYS */
+    uint32_t pkey_count;
     uint32_t sm_lid;
     uint32_t lmc;
     uint32_t mtu; /* bytes */
@@ -126,7 +136,7 @@ struct uverbs_clock {
     int64_t realtime_ns, monotonic_ns; /* what clocks show at emulated time 0 */
 };
 
-/* Of UVERBS_OPEN. Files: to wake the NICs (an eventfd), struct uverbs_time. */
+/* Of UVERBS_OPEN. */
 struct uverbs_opened {
     struct uverbs_device device;
     struct uverbs_clock clock;

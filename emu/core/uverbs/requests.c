@@ -66,7 +66,7 @@ static void submit_send(struct uverbs_send_queue *queue, const struct request *r
         .remote_address = wqe->address,
         .remote_qpn = wqe->qpn,
         .remote_qkey = wqe->qkey,
-        .sl = wqe->sl % SLS,
+        .sl = (wqe->sl ? wqe->sl : queue->client->default_sl) % SLS,
     };
     verbs_submit_send(queue->qp, &send, now);
 }

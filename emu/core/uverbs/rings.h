@@ -119,6 +119,7 @@ struct uverbs_session {
     uint32_t activity;                    /* counts calls of the library */
     uint32_t rings;                       /* doorbells so far */
     uint32_t thread_slots;                /* of `threads` that were ever used */
+    uint32_t port_is_down;                /* written by the NICs */
     uint32_t doorbells[UVERBS_DOORBELLS]; /* of queues with new work requests */
     struct uverbs_thread threads[UVERBS_THREADS];
 };

@@ -31,9 +31,10 @@ void uverbs_server_free(struct uverbs_server *server);
 /* ---- objects: NULL when memory is short, or a file does not have the right size and seals ---- */
 
 /* A process with this pid, by its struct uverbs_session. `events_fd`: where asynchronous events are
- * written; the caller closes it after the client. */
+ * written, a pipe whose writing end nobody else has; the caller closes it after the client. */
 struct uverbs_client *uverbs_client_new(struct uverbs_server *server, struct nic *nic,
-                                        int session_fd, uint32_t pid, int events_fd);
+                                        int session_fd, uint32_t pid, int events_fd,
+                                        uint8_t default_sl);
 /* After its queues and completion queues. */
 void uverbs_client_free(struct uverbs_client *client);
 
@@ -41,12 +42,18 @@ void uverbs_client_free(struct uverbs_client *client);
  * cannot be mapped. */
 uint8_t *uverbs_map(int memory_fd, uint64_t addr, uint64_t length);
 void uverbs_unmap(uint8_t *bytes, uint64_t length);
+/* Whole pages of it become a copy that the program no longer sees. False: memory is short. */
+bool uverbs_detach(uint8_t *bytes, uint64_t length);
 
 /* What a completion queue gets goes to shared memory. `handle`: in events. `channel_fd`: where
  * events of completions are written; -1: nowhere. */
 struct uverbs_completions *uverbs_completions_new(struct uverbs_client *client, struct cq *cq,
                                                   uint32_t handle, int memory_fd, uint32_t entries,
                                                   int channel_fd);
+/* Moves it to other shared memory, with the completions that the program has not taken. Returns 0,
+ * EINVAL: not the right size or seals, or too small for them; ENOMEM. */
+int uverbs_completions_resize(struct uverbs_completions *completions, int memory_fd,
+                              uint32_t entries);
 void uverbs_completions_free(struct uverbs_completions *completions);
 
 /* The queue of sends of the queue pair that has this handle. */
@@ -59,7 +66,10 @@ void uverbs_sends_free(struct uverbs_send_queue *sends);
 struct uverbs_receive_queue *uverbs_receives_new(struct uverbs_client *client, uint32_t handle,
                                                  int memory_fd, uint32_t slots, struct verbs_qp *qp,
                                                  struct verbs_srq *srq);
+/* Its queue pair was reset, and has forgotten all receives. */
+void uverbs_receives_reset(struct uverbs_receive_queue *receives);
 void uverbs_receives_free(struct uverbs_receive_queue *receives);
+
 /* ---- work ------------------------------------------------------------------------------- */
 
 /* Posts what programs have put into their queues. */

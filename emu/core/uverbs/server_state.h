@@ -25,7 +25,10 @@ struct uverbs_client {
     struct uverbs_session *session;
     uint32_t pid;
     int events_fd;
-    bool has_news; /* its threads must look at their queues */
+    uint8_t default_sl; /* of datagrams whose address handle has level 0 */
+    bool has_news;   /* its threads must look at their queues */
+    bool has_events; /* a queue pair or shared receive queue has noted some */
+    bool link_is_up; /* as it knows */
     uint32_t rings_taken;
     struct nic *nic;
     /* A thread that reads memory again and again, until it changes (waiting.c). */
@@ -64,6 +67,7 @@ struct uverbs_send_queue {
     uint32_t inline_bytes;
     struct uverbs_ticket *tickets; /* by slot */
     struct verbs_qp *qp;
+    struct event_watch watch;
     bool is_datagram;
 };
 
@@ -75,6 +79,7 @@ struct uverbs_receive_queue {
     struct uverbs_ticket *tickets, *free;
     struct verbs_qp *qp; /* NULL: of `srq` */
     struct verbs_srq *srq;
+    struct event_watch watch; /* of `srq` */
 };
 
 struct uverbs_completions {
@@ -85,6 +90,7 @@ struct uverbs_completions {
     struct uverbs_cq *shared;
     uint64_t bytes;
     uint32_t entries, head;
+    bool is_overrun; /* the program knows */
     int channel_fd;
 };
 

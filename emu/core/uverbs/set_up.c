@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,7 +14,8 @@
 /* A file that shrinks would end the process that has it mapped. */
 static bool cannot_shrink(int fd)
 {
-    return fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK;
+    int seals = fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && seals & F_SEAL_SHRINK;
 }
 
 void *uverbs_map_memory(int fd, uint64_t bytes)
@@ -48,6 +50,20 @@ void uverbs_unmap(uint8_t *bytes, uint64_t length)
     munmap(bytes - offset, offset + length);
 }
 
+bool uverbs_detach(uint8_t *bytes, uint64_t length)
+{
+    uint64_t offset = (uintptr_t)bytes & (page() - 1), whole = offset + length;
+    uint8_t *copy =
+        mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (copy == MAP_FAILED)
+        return false;
+    memcpy(copy, bytes - offset, whole);
+    if (mremap(copy, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED, bytes - offset) != MAP_FAILED)
+        return true;
+    munmap(copy, whole);
+    return false;
+}
+
 /* ---- server and clients ---------------------------------------------------------------- */
 
 size_t uverbs_time_bytes(void)
@@ -77,7 +93,8 @@ void uverbs_server_free(struct uverbs_server *server)
 }
 
 struct uverbs_client *uverbs_client_new(struct uverbs_server *server, struct nic *nic,
-                                        int session_fd, uint32_t pid, int events_fd)
+                                        int session_fd, uint32_t pid, int events_fd,
+                                        uint8_t default_sl)
 {
     struct uverbs_client *client = calloc(1, sizeof *client);
     if (!client)
@@ -91,6 +108,10 @@ struct uverbs_client *uverbs_client_new(struct uverbs_server *server, struct nic
     client->nic = nic;
     client->pid = pid;
     client->events_fd = events_fd;
+    client->default_sl = default_sl;
+    client->link_is_up = nic_link_is_up(nic);
+    client->session->port_is_down = !client->link_is_up;
+    nic_watch_link(nic, server->event);
     uverbs_begin_waiting(client);
     /* In the order of connecting: requests of one instant are taken in this order. */
     struct uverbs_client **last = &server->clients;
@@ -141,10 +162,13 @@ struct uverbs_send_queue *uverbs_sends_new(struct uverbs_client *client, uint32_
                                         .inline_bytes = inline_bytes,
                                         .tickets = calloc(slots, sizeof *queue->tickets),
                                         .qp = qp,
+                                        .watch = {.any = &client->has_events,
+                                                  .stop = client->server->event},
                                         .is_datagram = is_datagram};
     uint32_t slot_bytes = uverbs_slot_bytes(inline_bytes, MAX_SGE);
     if (queue->tickets && ring_open(&queue->ring, memory_fd, slots, slot_bytes)) {
         client->sends[handle] = queue;
+        verbs_watch(qp, &queue->watch);
         return queue;
     }
     uverbs_sends_free(queue);
@@ -171,18 +195,28 @@ struct uverbs_receive_queue *uverbs_receives_new(struct uverbs_client *client, u
                                            .handle = handle,
                                            .tickets = calloc(slots, sizeof *queue->tickets),
                                            .qp = qp,
-                                           .srq = srq};
-    for (uint32_t i = 0; queue->tickets && i < slots; i++) {
-        queue->tickets[i] = (struct uverbs_ticket){.receives = queue, .next_free = queue->free};
-        queue->free = &queue->tickets[i];
-    }
+                                           .srq = srq,
+                                           .watch = {.any = &client->has_events,
+                                                     .stop = client->server->event}};
     uint32_t slot_bytes = uverbs_slot_bytes(0, MAX_SGE);
     if (queue->tickets && ring_open(&queue->ring, memory_fd, slots, slot_bytes)) {
+        uverbs_receives_reset(queue);
         client->receives[handle] = queue;
+        if (srq)
+            verbs_srq_watch(srq, &queue->watch);
         return queue;
     }
     uverbs_receives_free(queue);
     return NULL;
+}
+
+void uverbs_receives_reset(struct uverbs_receive_queue *queue)
+{
+    queue->free = NULL;
+    for (uint32_t i = 0; i < queue->ring.slots; i++) {
+        queue->tickets[i] = (struct uverbs_ticket){.receives = queue, .next_free = queue->free};
+        queue->free = &queue->tickets[i];
+    }
 }
 
 void uverbs_receives_free(struct uverbs_receive_queue *queue)

@@ -92,6 +92,18 @@ class ListFaults(Query[FaultList]):
 
 
 @message
+class ProgramCount:
+    """How many verbs programs are connected with the NICs of hosts."""
+
+    by_host: dict[str, int]
+
+
+@message
+class CountPrograms(Query[ProgramCount]):
+    """Which verbs programs are connected?"""
+
+
+@message
 class SetFault(Query[FaultList]):
     """Begin a fault now."""
 

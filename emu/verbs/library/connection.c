@@ -18,6 +18,7 @@ enum { MAX_FILES = 4 };
 #define ADDRESS_SPACE (UINT64_C(1) << 47)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 static struct connection connected = {.socket = -1};
 
 /* ---- messages on stderr ------------------------------------------------------------------ */
@@ -65,7 +66,17 @@ static int send_request(int socket, const struct uverbs_request *request, const 
     return sent < 0 ? errno : 0;
 }
 
-/* Files that come with it are -1 if they do not. */
+/* The files that came with a message; others are -1. */
+static void take_files(struct msghdr *message, int *files, unsigned count)
+{
+    const struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    for (unsigned i = 0; i < count; i++)
+        files[i] = -1;
+    if (header && header->cmsg_type == SCM_RIGHTS &&
+        header->cmsg_len == CMSG_LEN(count * sizeof(int)))
+        memcpy(files, CMSG_DATA(header), count * sizeof(int));
+}
+
 static int receive_reply(int socket, struct uverbs_reply *reply, int *files, unsigned count)
 {
     char control[CMSG_SPACE(MAX_FILES * sizeof(int))];
@@ -80,9 +91,7 @@ static int receive_reply(int socket, struct uverbs_reply *reply, int *files, uns
     while (got < 0 && errno == EINTR);
     if (got != (ssize_t)sizeof *reply)
         return got < 0 ? errno : ENODEV;
-    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (header && header->cmsg_type == SCM_RIGHTS)
-        memcpy(files, CMSG_DATA(header), count * sizeof(int));
+    take_files(&message, files, count);
     if (reply->error)
         debug("%s", reply->reason);
     return reply->error;
@@ -124,67 +133,95 @@ static int connect_to(const char *path)
     return fd;
 }
 
-/* Sends the memory and pipes of this process, gets those of the NICs. Returns 0 or errno. */
-static int open_session(struct connection *made)
+static void end_session(struct connection *made)
 {
-    int events[2];
+    const int files[] = {made->socket, made->memory_fd, made->bell_fd, made->events_fd};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (files[i] >= 0)
+            close(files[i]);
+    if (made->session)
+        munmap(made->session, sizeof *made->session);
+    if (made->time)
+        munmap((void *)made->time, sizeof *made->time);
+}
+
+/* Sends the memory of this process, gets that and the pipes of the NICs. Returns 0 or errno. */
+static int open_session(struct connection *made, struct uverbs_reply *reply)
+{
     void *session;
-    if (pipe2(events, O_CLOEXEC) != 0)
-        return errno;
     int session_fd = new_memory("emu-session", sizeof *made->session, &session);
-    made->memory_fd = new_memory("emu-memory", ADDRESS_SPACE, NULL);
-    if (session_fd < 0 || made->memory_fd < 0)
+    if (session_fd < 0)
         return errno;
     made->session = session;
-    made->events_fd = events[0];
-    const int given[] = {session_fd, made->memory_fd, events[1]};
+    made->memory_fd = new_memory("emu-memory", ADDRESS_SPACE, NULL);
+    const int given[] = {session_fd, made->memory_fd};
     struct uverbs_request request = {
         .command = UVERBS_OPEN, .version = UVERBS_VERSION, .pid = (uint32_t)getpid()};
-    struct uverbs_reply reply = {0};
-    int got[] = {-1, -1};
-    int error = send_request(made->socket, &request, given, 3);
+    int got[] = {-1, -1, -1};
+    int error = made->memory_fd < 0 ? errno : send_request(made->socket, &request, given, 2);
     if (!error)
-        error = receive_reply(made->socket, &reply, got, 2);
+        error = receive_reply(made->socket, reply, got, 3);
     close(session_fd);
-    close(events[1]);
-    if (error)
-        return error;
     made->bell_fd = got[0];
-    made->device = reply.opened.device;
-    made->clock = reply.opened.clock;
-    made->time = mmap(NULL, sizeof *made->time, PROT_READ, MAP_SHARED, got[1], 0);
-    close(got[1]);
-    return made->time == MAP_FAILED ? ENOMEM : 0;
+    made->events_fd = got[2];
+    made->device = reply->opened.device;
+    made->clock = reply->opened.clock;
+    void *time = MAP_FAILED;
+    if (!error)
+        time = mmap(NULL, sizeof *made->time, PROT_READ, MAP_SHARED, got[1], 0);
+    if (got[1] >= 0)
+        close(got[1]);
+    made->time = time == MAP_FAILED ? NULL : time;
+    return error ? error : made->time ? 0 : ENOMEM;
 }
 
-static void forget_connection(void)
-{
-    connected = (struct connection){.socket = -1};
-}
-
-/* A child has its own connection. */
+/* A child has its own connection, and its own memory. The parent's session stays mapped, as its
+ * thread may still have a place there; but what the child writes into it is lost. */
 static void in_child(void)
 {
-    if (connected.socket >= 0)
-        close(connected.socket);
-    forget_connection();
+    if (!connected.session)
+        return;
+    copy_shared_pages(connected.memory_fd);
+    close(connected.socket);
+    close(connected.memory_fd);
+    close(connected.bell_fd);
+    close(connected.events_fd);
+    mmap(connected.session, sizeof *connected.session, PROT_READ | PROT_WRITE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    connected = (struct connection){.socket = -1};
     pthread_mutex_init(&lock, NULL);
+    pthread_mutex_init(&asking, NULL);
+}
+
+/* A program that finds no device should know why, once. */
+static void say_why(const char *reason)
+{
+    static bool is_said;
+    if (!is_said)
+        fprintf(stderr, "emu verbs: this host's NIC serves no programs now: %s\n", reason);
+    is_said = true;
 }
 
 static int open_connection(void)
 {
     const char *path = getenv("EMU_VERBS");
-    struct connection made = {.socket = path ? connect_to(path) : -1};
-    if (made.socket < 0)
+    struct connection made = {
+        .socket = path ? connect_to(path) : -1, .memory_fd = -1, .bell_fd = -1, .events_fd = -1};
+    if (made.socket < 0) {
+        if (path)
+            say_why(strerror(errno));
         return ENODEV;
-    int error = open_session(&made);
+    }
+    struct uverbs_reply reply = {0};
+    int error = open_session(&made, &reply);
     if (error) {
-        close(made.socket);
+        say_why(reply.reason[0] ? reply.reason : strerror(error));
+        end_session(&made);
         return error;
     }
     static bool knows_forks;
     if (!knows_forks)
-        pthread_atfork(NULL, NULL, in_child);
+        pthread_atfork(before_fork, after_fork, in_child);
     knows_forks = true;
     install_traps();
     connected = made;
@@ -205,19 +242,31 @@ const struct connection *present_connection(void)
     return __atomic_load_n(&connected.session, __ATOMIC_ACQUIRE) ? &connected : NULL;
 }
 
-int ask(const struct uverbs_request *request, const int *files, unsigned count,
-        struct uverbs_reply *reply)
+static int exchange(const struct uverbs_request *request, const int *files, unsigned count,
+                    struct uverbs_reply *reply, int *got, unsigned got_count)
 {
-    static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
     if (!connection())
         return errno;
     is_active();
     pthread_mutex_lock(&asking);
     int error = send_request(connected.socket, request, files, count);
     if (!error)
-        error = receive_reply(connected.socket, reply, NULL, 0);
+        error = receive_reply(connected.socket, reply, got, got_count);
     pthread_mutex_unlock(&asking);
     return error;
+}
+
+int ask(const struct uverbs_request *request, const int *files, unsigned count,
+        struct uverbs_reply *reply)
+{
+    return exchange(request, files, count, reply, NULL, 0);
+}
+
+int ask_for_file(const struct uverbs_request *request, struct uverbs_reply *reply, int *file)
+{
+    *file = -1;
+    int error = exchange(request, NULL, 0, reply, file, 1);
+    return error ? error : *file < 0 ? ENODEV : 0;
 }
 
 int destroy(uint32_t handle)

@@ -27,8 +27,6 @@ EXPORT struct ibv_device **ibv_get_device_list(int *count)
         list[0] = &device;
     if (count)
         *count = list && has_nic;
-    if (list && !has_nic)
-        debug("the host's NIC does not answer: %s", strerror(errno));
     return list;
 }
 
@@ -107,7 +105,7 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
         .page_size_cap = 4096,
         .max_qp = (int)nic->max_qp,
         .max_qp_wr = (int)nic->max_wr,
-        .device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE,
+        .device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN,
         .max_sge = MAX_SGE,
         .max_sge_rd = MAX_SGE,
         .max_cq = (int)nic->max_qp * 2,
@@ -122,7 +120,7 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
         .max_srq = (int)nic->max_qp,
         .max_srq_wr = (int)nic->max_wr,
         .max_srq_sge = MAX_SGE,
-        .max_pkeys = 1,
+        .max_pkeys = (uint16_t)nic->pkey_count,
         .local_ca_ack_delay = 15,
         .phys_port_cnt = 1,
     };
@@ -170,24 +168,25 @@ static uint32_t speed_code(uint64_t lane_bps)
     return 256; /* XDR */
 }
 
-static struct ibv_port_attr describe(const struct uverbs_device *nic)
+static struct ibv_port_attr describe(const struct uverbs_device *nic, bool is_down)
 {
+    enum { POLLING = 2, DISABLED = 3, LINK_UP = 5 };
     uint32_t speed = speed_code(nic->rate_bps / nic->width);
     return (struct ibv_port_attr){
-        .state = IBV_PORT_ACTIVE,
+        .state = is_down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE,
         .max_mtu = IBV_MTU_4096,
         .active_mtu = mtu_code(nic->mtu),
         .gid_tbl_len = 1,
         .port_cap_flags = nic->is_ethernet ? IBV_PORT_CM_SUP : IBV_PORT_CM_SUP | 0x02500000,
         .max_msg_sz = 1U << 31,
-        .pkey_tbl_len = 1,
+        .pkey_tbl_len = (uint16_t)nic->pkey_count,
         .lid = nic->is_ethernet ? 0 : (uint16_t)nic->address,
         .sm_lid = (uint16_t)nic->sm_lid,
         .lmc = (uint8_t)nic->lmc,
         .max_vl_num = nic->is_ethernet ? 0 : 4,
         .active_width = width_code(nic->width),
         .active_speed = (uint8_t)(speed > 128 ? 128 : speed),
-        .phys_state = 5,
+        .phys_state = !is_down ? LINK_UP : nic->is_ethernet ? DISABLED : POLLING,
         .link_layer = nic->is_ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND,
     };
 }
@@ -200,7 +199,8 @@ int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *
         return errno;
     if (port != PORT_NUMBER)
         return EINVAL;
-    struct ibv_port_attr all = describe(&nics->device);
+    bool is_down = __atomic_load_n(&nics->session->port_is_down, __ATOMIC_ACQUIRE);
+    struct ibv_port_attr all = describe(&nics->device, is_down);
     memset(attr, 0, size);
     memcpy(attr, &all, size < sizeof all ? size : sizeof all);
     return 0;
@@ -269,19 +269,20 @@ EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, 
 {
     (void)context;
     const struct connection *nics = connection();
-    if (!nics || port != PORT_NUMBER || index != 0) {
+    if (!nics || port != PORT_NUMBER || index < 0 || index >= (int)nics->device.pkey_count) {
         errno = EINVAL;
         return -1;
     }
-    *pkey = htons(nics->device.pkey);
+    *pkey = htons(nics->device.pkeys[index]);
     return 0;
 }
 
 EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
     __be16 own;
-    if (ibv_query_pkey(context, port, 0, &own) == 0 && ((own ^ pkey) & htons(0x7fff)) == 0)
-        return 0;
+    for (int index = 0; ibv_query_pkey(context, port, index, &own) == 0; index++)
+        if (own == pkey)
+            return index;
     errno = ENOENT;
     return -1;
 }

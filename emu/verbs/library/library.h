@@ -30,6 +30,21 @@ struct emu_pd {
     struct ibv_pd pd;
 };
 
+/* A memory region: the program's bytes that the NICs have. */
+struct shared_range {
+    uint64_t addr, length;
+    uint32_t handle; /* the region's, once it is known */
+    /* The rest is of shared_memory.c. */
+    uint64_t from, to; /* its pages */
+    struct shared_range *next;
+};
+
+struct emu_mr {
+    struct ibv_mr mr;
+    struct shared_range *range;
+    unsigned access; /* enum ibv_access_flags */
+};
+
 struct emu_channel {
     struct ibv_comp_channel channel;
     uint32_t handle;
@@ -41,6 +56,8 @@ struct emu_cq {
     struct uverbs_cq *shared;
     uint32_t tail, entries;
     struct uverbs_cqe current; /* of an extended poll */
+    uint32_t events;           /* of its channel that the program got */
+    uint32_t async_events;
 };
 
 /* A queue of work requests in shared memory. */
@@ -58,6 +75,7 @@ struct emu_srq {
     struct ibv_srq srq;
     struct emu_ring ring;
     uint32_t max_sge, limit;
+    uint32_t async_events; /* that the program got */
 };
 
 struct emu_qp {
@@ -68,6 +86,7 @@ struct emu_qp {
     bool signals_all, sends_ready, is_datagram;
     struct ibv_qp_attr attr; /* as modified so far */
     struct ibv_qp_init_attr init_attr;
+    uint32_t async_events; /* that the program got */
     /* Of ibv_wr_start to ibv_wr_complete. */
     struct uverbs_wqe *building;
     uint32_t first_built;
@@ -100,6 +119,8 @@ const struct connection *present_connection(void);
 /* Sends a request with files (closed by the caller) and waits for its reply. Returns 0 or errno. */
 int ask(const struct uverbs_request *request, const int *files, unsigned count,
         struct uverbs_reply *reply);
+/* The same for a request whose reply brings a file, which is -1 after an error. */
+int ask_for_file(const struct uverbs_request *request, struct uverbs_reply *reply, int *file);
 int destroy(uint32_t handle);
 /* New shared memory of this size. Returns its file, or -1 with errno. */
 int new_memory(const char *name, uint64_t bytes, void **memory);
@@ -116,6 +137,13 @@ void *object_of(uint32_t handle);
 void remember(uint32_t handle, void *object);
 struct emu_qp *qp_of(uint32_t qp_num);
 void remember_qp(uint32_t qp_num, struct emu_qp *qp);
+/* Counts an event that the program gets of that handle. */
+void count_event(uint32_t *events);
+/* Waits until `acknowledged` has reached the events that the program got of an object. */
+void await_acknowledgements(const uint32_t *acknowledged, const uint32_t *events);
+
+/* The NIC's names of IBV_ACCESS flags. */
+uint32_t access_of(unsigned access);
 
 /* ---- address.c ------------------------------------------------------------------------------ */
 
@@ -124,8 +152,15 @@ int address_of(const struct ibv_ah_attr *attr, uint32_t *address);
 
 /* ---- shared_memory.c ------------------------------------------------------------------------- */
 
-/* Makes pages of the program shared with the NICs, in place. Returns 0, or errno with a reason. */
-int share_pages(uint64_t addr, uint64_t length);
+/* Makes pages of the program shared with the NICs, in place, until unshare_pages. Returns 0, or
+ * errno with a reason. */
+int share_pages(struct shared_range *range, bool is_written);
+/* Pages that no other range has are the program's alone again. */
+void unshare_pages(struct shared_range *range);
+/* Around a fork. The child gets copies of all pages in place, and has no ranges. */
+void before_fork(void);
+void after_fork(void);
+void copy_shared_pages(int memory_fd);
 
 /* ---- traps.c ------------------------------------------------------------------------------- */
 

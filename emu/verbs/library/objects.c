@@ -1,9 +1,7 @@
 /* Protection domains, memory regions, completion queues and their channels, shared receive
  * queues. */
-#define _GNU_SOURCE /* pipe2 */
-
 #include <errno.h>
-#include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -37,6 +35,23 @@ void remember_qp(uint32_t qp_num, struct emu_qp *qp)
     by_number[qp_num & 0xffff] = qp;
 }
 
+/* ---- events that the program must acknowledge before it destroys their object ------------------ */
+
+void count_event(uint32_t *events)
+{
+    __atomic_add_fetch(events, 1, __ATOMIC_SEQ_CST);
+}
+
+/* As one that computes, so that emulated time stands: another thread must do it. */
+void await_acknowledgements(const uint32_t *acknowledged, const uint32_t *events)
+{
+    while (__atomic_load_n(acknowledged, __ATOMIC_SEQ_CST) !=
+           __atomic_load_n(events, __ATOMIC_SEQ_CST)) {
+        is_active();
+        sched_yield();
+    }
+}
+
 /* ---- protection domains ------------------------------------------------------------------------
  */
 
@@ -66,7 +81,7 @@ EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 /* ---- memory regions ----------------------------------------------------------------------------
  */
 
-static uint32_t access_of(unsigned access)
+uint32_t access_of(unsigned access)
 {
     return (access & IBV_ACCESS_LOCAL_WRITE ? ACCESS_LOCAL_WRITE : 0) |
            (access & IBV_ACCESS_REMOTE_WRITE ? ACCESS_REMOTE_WRITE : 0) |
@@ -74,40 +89,79 @@ static uint32_t access_of(unsigned access)
            (access & IBV_ACCESS_REMOTE_ATOMIC ? ACCESS_REMOTE_ATOMIC : 0);
 }
 
-static struct ibv_mr *region(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
-                             unsigned access)
+static bool is_known(unsigned access)
 {
     const unsigned known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                            IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
                            IBV_ACCESS_OPTIONAL_RANGE;
-    if (access & ~known) {
+    if (access & ~known)
         unsupported("memory bound to windows, on demand, or at zero-based addresses");
+    return !(access & ~known);
+}
+
+static bool is_written(unsigned access)
+{
+    return access &
+           (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
+}
+
+/* NULL: with errno. */
+static struct shared_range *new_range(const void *addr, size_t length, unsigned access)
+{
+    struct shared_range *range = calloc(1, sizeof *range);
+    if (!range)
+        return NULL;
+    *range = (struct shared_range){.addr = (uintptr_t)addr, .length = length};
+    int error = share_pages(range, is_written(access));
+    if (!error)
+        return range;
+    free(range);
+    errno = error;
+    return NULL;
+}
+
+static void free_range(struct shared_range *range)
+{
+    unshare_pages(range);
+    free(range);
+}
+
+static struct ibv_mr *region(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                             unsigned access)
+{
+    if (!is_known(access))
+        return NULL;
+    struct emu_mr *made = calloc(1, sizeof *made);
+    struct shared_range *range = made ? new_range(addr, length, access) : NULL;
+    if (!range) {
+        free(made);
         return NULL;
     }
-    struct ibv_mr *mr = calloc(1, sizeof *mr);
-    int error = mr ? share_pages((uintptr_t)addr, length) : ENOMEM;
     struct uverbs_request request = {.command = UVERBS_REG_MR,
-                                     .mr = {.addr = (uintptr_t)addr,
+                                     .mr = {.addr = range->addr,
                                             .length = length,
                                             .iova = iova,
                                             .pd = pd->handle,
                                             .access = access_of(access)}};
     struct uverbs_reply reply;
-    if (!error)
-        error = ask(&request, NULL, 0, &reply);
+    int error = ask(&request, NULL, 0, &reply);
     if (error) {
-        free(mr);
+        free_range(range);
+        free(made);
         errno = error;
         return NULL;
     }
-    *mr = (struct ibv_mr){.context = pd->context,
-                          .pd = pd,
-                          .addr = addr,
-                          .length = length,
-                          .handle = reply.handle,
-                          .lkey = reply.number,
-                          .rkey = reply.number};
-    return mr;
+    range->handle = reply.handle;
+    made->range = range;
+    made->access = access;
+    made->mr = (struct ibv_mr){.context = pd->context,
+                               .pd = pd,
+                               .addr = addr,
+                               .length = length,
+                               .handle = reply.handle,
+                               .lkey = reply.number,
+                               .rkey = reply.number};
+    return &made->mr;
 }
 
 #undef ibv_reg_mr
@@ -138,20 +192,68 @@ EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size
     return NULL;
 }
 
+/* The region as it is to become. */
+static struct uverbs_request rereg_request(const struct ibv_mr *mr, int flags,
+                                           const struct ibv_pd *pd, const void *addr,
+                                           size_t length, unsigned access)
+{
+    return (struct uverbs_request){
+        .command = UVERBS_REREG_MR,
+        .handle = mr->handle,
+        .mr = {.given = (flags & IBV_REREG_MR_CHANGE_TRANSLATION ? UVERBS_NEW_MEMORY : 0U) |
+                        (flags & IBV_REREG_MR_CHANGE_PD ? UVERBS_NEW_PD : 0U) |
+                        (flags & IBV_REREG_MR_CHANGE_ACCESS ? UVERBS_NEW_ACCESS : 0U),
+               .addr = (uintptr_t)addr,
+               .length = length,
+               .iova = (uintptr_t)addr,
+               .pd = flags & IBV_REREG_MR_CHANGE_PD ? pd->handle : mr->pd->handle,
+               .access = access_of(access)}};
+}
+
 EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
                         int access)
 {
-    (void)mr, (void)flags, (void)pd, (void)addr, (void)length, (void)access;
-    unsupported("ibv_rereg_mr");
-    return IBV_REREG_MR_ERR_INPUT;
+    struct emu_mr *own = (struct emu_mr *)mr;
+    const int known =
+        IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
+    unsigned wanted = flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned)access : own->access;
+    bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+    if (!flags || flags & ~known || !is_known(wanted))
+        return IBV_REREG_MR_ERR_INPUT;
+    struct shared_range *range =
+        new_range(moves ? addr : mr->addr, moves ? length : mr->length, wanted);
+    if (!range)
+        return IBV_REREG_MR_ERR_CMD;
+    struct uverbs_request request =
+        rereg_request(mr, flags, pd, (void *)(uintptr_t)range->addr, range->length, // NOLINT
+                      wanted);
+    struct uverbs_reply reply;
+    int error = ask(&request, NULL, 0, &reply);
+    if (error) {
+        free_range(range);
+        errno = error;
+        return IBV_REREG_MR_ERR_CMD;
+    }
+    free_range(own->range);
+    own->range = range;
+    own->access = wanted;
+    range->handle = mr->handle;
+    mr->addr = (void *)(uintptr_t)range->addr; // NOLINT
+    mr->length = range->length;
+    mr->pd = flags & IBV_REREG_MR_CHANGE_PD ? pd : mr->pd;
+    mr->lkey = mr->rkey = reply.number;
+    return 0;
 }
 
 EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 {
+    struct emu_mr *own = (struct emu_mr *)mr;
     int error = destroy(mr->handle);
-    if (!error)
-        free(mr);
-    return error;
+    if (error)
+        return error;
+    free_range(own->range);
+    free(own);
+    return 0;
 }
 
 /* ---- completion channels
@@ -159,23 +261,19 @@ EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 
 EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
-    int events[2];
     struct emu_channel *made = calloc(1, sizeof *made);
-    if (!made || pipe2(events, O_CLOEXEC) != 0) {
-        free(made);
+    if (!made)
         return NULL;
-    }
     struct uverbs_request request = {.command = UVERBS_CREATE_CHANNEL};
     struct uverbs_reply reply;
-    int error = ask(&request, &events[1], 1, &reply);
-    close(events[1]);
+    int events;
+    int error = ask_for_file(&request, &reply, &events);
     if (error) {
-        close(events[0]);
         free(made);
         errno = error;
         return NULL;
     }
-    made->channel = (struct ibv_comp_channel){.context = context, .fd = events[0]};
+    made->channel = (struct ibv_comp_channel){.context = context, .fd = events};
     made->handle = reply.handle;
     return &made->channel;
 }
@@ -267,11 +365,44 @@ struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_a
     return &made->cq;
 }
 
+/* Returns 0 or errno. The caller has the queue's lock. */
+static int grow(struct emu_cq *own, uint32_t entries)
+{
+    void *memory;
+    int file = new_memory("emu-cq", uverbs_cq_bytes(entries), &memory);
+    if (file < 0)
+        return errno;
+    struct uverbs_request request = {.command = UVERBS_RESIZE_CQ,
+                                     .handle = ibv_cq_ex_to_cq(&own->cq)->handle,
+                                     .cq = {.cqe = entries}};
+    struct uverbs_reply reply;
+    int error = ask(&request, &file, 1, &reply);
+    close(file);
+    if (error) {
+        munmap(memory, uverbs_cq_bytes(entries));
+        return error;
+    }
+    munmap(own->shared, uverbs_cq_bytes(own->entries));
+    own->shared = memory;
+    own->entries = entries;
+    return 0;
+}
+
 EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
-    if (cqe <= cq->cqe) /* it has room for more */
-        return 0;
-    return unsupported("a completion queue that grows");
+    struct emu_cq *own = (struct emu_cq *)cq;
+    const struct connection *nics = connection();
+    if (cqe < 1 || !nics || (uint32_t)cqe > nics->device.max_cqe)
+        return EINVAL;
+    pthread_mutex_lock(&own->lock);
+    uint32_t waiting = __atomic_load_n(&own->shared->head, __ATOMIC_ACQUIRE) - own->tail;
+    int error = waiting > (uint32_t)cqe          ? EINVAL
+                : own->entries >= (uint32_t)cqe ? 0 /* it has room for more */
+                                                : grow(own, (uint32_t)cqe);
+    if (!error)
+        cq->cqe = (int)own->entries;
+    pthread_mutex_unlock(&own->lock);
+    return error;
 }
 
 EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
@@ -281,6 +412,8 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
     if (error)
         return error;
     remember(cq->handle, NULL);
+    await_acknowledgements(&cq->comp_events_completed, &own->events);
+    await_acknowledgements(&cq->async_events_completed, &own->async_events);
     if (cq->channel)
         cq->channel->refcnt--;
     munmap(own->shared, uverbs_cq_bytes(own->entries));
@@ -346,8 +479,21 @@ EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 
 EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
-    (void)srq, (void)attr;
-    return mask ? unsupported("a shared receive queue that is changed") : 0;
+    struct emu_srq *own = (struct emu_srq *)srq;
+    if (mask & IBV_SRQ_MAX_WR)
+        return unsupported("a shared receive queue that grows");
+    if (!(mask & IBV_SRQ_LIMIT))
+        return 0;
+    if (attr->srq_limit > own->ring.slots)
+        return EINVAL;
+    struct uverbs_request request = {.command = UVERBS_MODIFY_SRQ,
+                                     .handle = srq->handle,
+                                     .limit = {.limit = attr->srq_limit}};
+    struct uverbs_reply reply;
+    int error = ask(&request, NULL, 0, &reply);
+    if (!error)
+        own->limit = attr->srq_limit;
+    return error;
 }
 
 EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
@@ -357,6 +503,7 @@ EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
     if (error)
         return error;
     remember(srq->handle, NULL);
+    await_acknowledgements(&srq->events_completed, &own->async_events);
     ring_destroy(&own->ring);
     free(own);
     return 0;

@@ -38,6 +38,20 @@ static enum ibv_wc_status status_of(const struct uverbs_cqe *entry)
     return entry->status < count ? statuses[entry->status] : IBV_WC_GENERAL_ERR;
 }
 
+/* The syndrome of ConnectX NICs that programs print. */
+static uint32_t vendor_err_of(const struct uverbs_cqe *entry)
+{
+    static const uint32_t syndromes[] = {
+        [STATUS_LOC_LEN_ERR] = 0x6a,     [STATUS_LOC_QP_OP_ERR] = 0x68,
+        [STATUS_LOC_PROT_ERR] = 0x51,    [STATUS_WR_FLUSH_ERR] = 0xf9,
+        [STATUS_REM_INV_REQ_ERR] = 0x8a, [STATUS_REM_ACCESS_ERR] = 0x88,
+        [STATUS_REM_OP_ERR] = 0x89,      [STATUS_RETRY_EXC_ERR] = 0x81,
+        [STATUS_RNR_RETRY_EXC_ERR] = 0x87,
+    };
+    size_t count = sizeof syndromes / sizeof *syndromes;
+    return entry->status < count ? syndromes[entry->status] : 0;
+}
+
 static enum ibv_wc_opcode opcode_of(const struct uverbs_cqe *entry)
 {
     if (entry->is_receive)
@@ -107,6 +121,7 @@ static struct ibv_wc as_wc(const struct uverbs_cqe *entry)
 {
     return (struct ibv_wc){.wr_id = entry->wr_id,
                            .status = status_of(entry),
+                           .vendor_err = vendor_err_of(entry),
                            .opcode = opcode_of(entry),
                            .byte_len = entry->byte_len,
                            .imm_data = immediate_of(entry),
@@ -190,8 +205,7 @@ static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
 
 static uint32_t read_vendor_err(struct ibv_cq_ex *cq)
 {
-    (void)cq;
-    return 0;
+    return vendor_err_of(&own(cq)->current);
 }
 
 static uint32_t read_byte_len(struct ibv_cq_ex *cq)
@@ -292,6 +306,7 @@ EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq
             return -1;
         of = object_of(event.handle);
     } while (!of);
+    count_event(&of->events);
     *cq = ibv_cq_ex_to_cq(&of->cq);
     *cq_context = (*cq)->cq_context;
     return 0;
@@ -299,7 +314,22 @@ EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq
 
 EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned count)
 {
-    (void)cq, (void)count; /* nothing waits for them */
+    __atomic_add_fetch(&cq->comp_events_completed, count, __ATOMIC_SEQ_CST);
+}
+
+static bool is_of_port(const struct ibv_async_event *event)
+{
+    return event->event_type == IBV_EVENT_PORT_ACTIVE || event->event_type == IBV_EVENT_PORT_ERR;
+}
+
+/* How many the program got of the same object. */
+static uint32_t *events_of(const struct ibv_async_event *event)
+{
+    if (event->event_type == IBV_EVENT_CQ_ERR)
+        return &((struct emu_cq *)event->element.cq)->async_events;
+    if (event->event_type == IBV_EVENT_SRQ_LIMIT_REACHED)
+        return &((struct emu_srq *)event->element.srq)->async_events;
+    return &((struct emu_qp *)event->element.qp)->async_events;
 }
 
 EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *to)
@@ -317,17 +347,31 @@ EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_eve
         [UVERBS_LAST_WQE_REACHED] = IBV_EVENT_QP_LAST_WQE_REACHED,
     };
     struct uverbs_event event;
+    void *of;
     is_active();
-    if (read_event(context->async_fd, &event) != 0)
-        return -1;
+    do { /* events of objects that have been destroyed are left out */
+        if (read_event(context->async_fd, &event) != 0)
+            return -1;
+        of = object_of(event.handle);
+    } while (event.handle != UVERBS_NONE && !of);
     to->event_type = types[event.kind % (sizeof types / sizeof *types)];
-    to->element.cq = object_of(event.handle); /* a pointer of whatever kind */
-    if (event.kind == UVERBS_PORT_ACTIVE || event.kind == UVERBS_PORT_ERROR)
+    to->element.cq = of; /* a pointer of whatever kind */
+    if (event.handle == UVERBS_NONE)
         to->element.port_num = PORT_NUMBER;
+    else
+        count_event(events_of(to));
     return 0;
 }
 
 EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 {
-    (void)event;
+    uint32_t *acknowledged = NULL;
+    if (event->event_type == IBV_EVENT_CQ_ERR)
+        acknowledged = &event->element.cq->async_events_completed;
+    else if (event->event_type == IBV_EVENT_SRQ_LIMIT_REACHED)
+        acknowledged = &event->element.srq->events_completed;
+    else if (!is_of_port(event))
+        acknowledged = &event->element.qp->events_completed;
+    if (acknowledged)
+        __atomic_add_fetch(acknowledged, 1, __ATOMIC_SEQ_CST);
 }

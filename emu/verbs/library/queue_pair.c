@@ -159,6 +159,7 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
     if (error)
         return error;
     remember(qp->handle, NULL);
+    await_acknowledgements(&qp->events_completed, &((struct emu_qp *)qp)->async_events);
     remember_qp(qp->qp_num, NULL);
     free_qp((struct emu_qp *)qp);
     return 0;
@@ -196,6 +197,7 @@ static const struct {
     {IBV_QP_MAX_DEST_RD_ATOMIC, UVERBS_MAX_DEST_RD_ATOMIC},
     {IBV_QP_QKEY, UVERBS_QKEY},
     {IBV_QP_PKEY_INDEX, UVERBS_PKEY_INDEX},
+    {IBV_QP_ACCESS_FLAGS, UVERBS_ACCESS_FLAGS},
 };
 
 static int translate(const struct ibv_qp_attr *attr, int mask, struct uverbs_qp_attr *to)
@@ -204,6 +206,7 @@ static int translate(const struct ibv_qp_attr *attr, int mask, struct uverbs_qp_
                                   .rq_psn = attr->rq_psn,
                                   .sq_psn = attr->sq_psn,
                                   .qkey = attr->qkey,
+                                  .access = access_of(attr->qp_access_flags),
                                   .pkey_index = attr->pkey_index,
                                   .sl = attr->ah_attr.sl,
                                   .traffic_class = attr->ah_attr.grh.traffic_class,
