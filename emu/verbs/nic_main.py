@@ -4,7 +4,7 @@ They work from the first program that opens its device until the lab ends them.
 
 On the exact clock, emulated time passes while all threads of all programs wait:
 
-    answer requests ─▶ take work ─▶ all wait? ─▶ run to the next event ─▶ give completions ─┐
+    answer requests ─▶ all wait? ─▶ take work ─▶ run to the next event ─▶ give completions ─┐
           ▲                                                                                 │
           └─────────────────────────────────────────────────────────────────────────────────┘
 """
@@ -188,15 +188,16 @@ class _Nics:
         return change_faults(self._fabric, query)
 
     def _turn_exact(self) -> None:
-        server = self._server.core
-        lib.uverbs_take_requests(server, self._fabric.now_ps)
+        server, now_ps = self._server.core, self._fabric.now_ps
         if not lib.uverbs_settle(server, self._poll.fileno()):
             return
-        lib.uverbs_take_requests(server, self._fabric.now_ps)
-        self._server.delayed.carry_out(self._fabric.now_ps)
-        until = lib.uverbs_earliest_end(server)
+        lib.uverbs_charge(server, now_ps)
+        lib.uverbs_take_requests(server, now_ps)
+        self._server.delayed.carry_out(now_ps)
+        until = lib.uverbs_earliest_end(server, now_ps)
         if self._server.delayed:
-            until = min(until, self._fabric.now_ps + _PS_BETWEEN_DELAYED)
+            until = min(until, now_ps + _PS_BETWEEN_DELAYED)
+        lib.uverbs_let_time_pass(server)
         self._event[0] = False
         self._exact.stop_at_event(self._event, None if until == _NEVER else until)
         while (outcome := self._exact.run(seconds=_SECONDS_A_TURN)) not in _PROGRAMS_TURN:

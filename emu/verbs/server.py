@@ -214,7 +214,7 @@ class VerbsServer:
         elif program.objects is None:
             reply.error = errno.EPROTO
         else:
-            lib.uverbs_take_requests(self.core, program.context.clock.now_ps)
+            lib.uverbs_take_requests_of(program.client, program.context.clock.now_ps)
             program.objects.answer(request, files, reply, given)
 
     def _open(

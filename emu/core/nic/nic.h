@@ -36,8 +36,10 @@ struct nic {
     struct rx_throttle rx_throttle;
     bool ignores_cnps; /* a fault */
     uint64_t writes;   /* of other hosts into memory here */
-    bool *link_changed; /* likewise, when the link does */
-    bool *written;     /* becomes true with the next; NULL: nobody wants to know */
+    uint64_t written_messages;
+    bool *written;         /* becomes true with the next; NULL: nobody wants to know */
+    bool watches_messages; /* `written`: with the end of a message */
+    bool *link_changed;    /* becomes true when the link does; NULL: likewise */
     uint32_t first_free,
         last_free; /* of the places of `qps`, longest free first: place + 1; 0: none */
     struct nic_counters counters;

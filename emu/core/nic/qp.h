@@ -151,9 +151,9 @@ static inline void note_event(struct event_watch *watch, enum nic_event event)
 }
 
 struct qp {
-    struct nic *nic; /* NULL: it stands in for one of another process (qp_connect_far) */
-    struct qp *peer; /* the other end, or what stands in for it; for records only */
-    void *owner;     /* whatever its application keeps with it */
+    struct nic *nic;           /* NULL: it stands in for one of another process (qp_connect_far) */
+    struct qp *peer;           /* the other end, or what stands in for it; for records only */
+    void *owner;               /* whatever its application keeps with it */
     struct event_watch *watch; /* NULL: nobody wants events */
     uint32_t qpn;
     enum qp_state state;

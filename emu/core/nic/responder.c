@@ -168,10 +168,11 @@ static bool is_in_turn(const struct qp *qp, const struct packet *packet)
 
 /* ---- executing --------------------------------------------------------------- */
 
-static void note_write(struct nic *nic)
+static void note_write(struct nic *nic, bool ends_message)
 {
     nic->writes++;
-    if (nic->written)
+    nic->written_messages += ends_message;
+    if (nic->written && (ends_message || !nic->watches_messages))
         *nic->written = true;
 }
 
@@ -189,7 +190,7 @@ static void take_payload(struct qp *qp, const struct packet *packet, uint8_t *me
     else if (memory)
         memcpy(memory + offset, packet->payload, bytes);
     if (packet->type == PACKET_WRITE)
-        note_write(qp->nic);
+        note_write(qp->nic, packet->ends);
 }
 
 static void finish_receive(struct qp *qp, const struct packet *packet, picoseconds now)
@@ -292,7 +293,7 @@ static void execute_atomic(struct qp *qp, const struct packet *packet, uint8_t *
     count_message(&qp->responder);
     resource->is_atomic = true;
     resource->original = act(packet, bytes);
-    note_write(qp->nic);
+    note_write(qp->nic, true);
     resource->packets = 1;
     resource->msn = qp->responder.msn;
     move_on(&qp->responder, 1);

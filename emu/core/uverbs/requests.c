@@ -116,16 +116,21 @@ static void answer_doorbell(struct uverbs_client *client, uint32_t doorbell, pic
         take_sends(client->sends[handle], now);
 }
 
+void uverbs_take_requests_of(struct uverbs_client *client, picoseconds now)
+{
+    const struct uverbs_session *session = client->session;
+    uint32_t rings = load(&session->rings);
+    if (rings - client->rings_taken > UVERBS_DOORBELLS) /* nonsense */
+        client->rings_taken = rings - UVERBS_DOORBELLS;
+    for (; client->rings_taken != rings; client->rings_taken++) {
+        uint32_t place = client->rings_taken % UVERBS_DOORBELLS;
+        answer_doorbell(client, load(&session->doorbells[place]), now);
+    }
+}
+
 void uverbs_take_requests(struct uverbs_server *server, picoseconds now)
 {
-    for (struct uverbs_client *client = server->clients; client; client = client->next) {
-        const struct uverbs_session *session = client->session;
-        uint32_t rings = load(&session->rings);
-        if (rings - client->rings_taken > UVERBS_DOORBELLS) /* nonsense */
-            client->rings_taken = rings - UVERBS_DOORBELLS;
-        for (; client->rings_taken != rings; client->rings_taken++) {
-            uint32_t place = client->rings_taken % UVERBS_DOORBELLS;
-            answer_doorbell(client, load(&session->doorbells[place]), now);
-        }
-    }
+    for (struct uverbs_client *client = server->clients; client; client = client->next)
+        if (now >= client->busy_until)
+            uverbs_take_requests_of(client, now);
 }

@@ -3,7 +3,7 @@
  *     program ─ post ─▶ uverbs_queue, doorbell ─▶ NICs          one queue of sends and one of
  *     program ◀─ poll ─ uverbs_cq ◀────────────── NICs          receives for each queue pair
  *
- *     program ─ waits ─▶ uverbs_thread ─▶ NICs: does emulated time pass?
+ *     program ─ waits ─▶ uverbs_thread ─▶ NICs: may emulated time pass?
  *     program ◀──────── uverbs_time ◀──── NICs
  *
  * Each ring has one writer of `head` and one of `tail`; both count without end. The library's
@@ -104,18 +104,25 @@ enum { UVERBS_THREADS = 256, UVERBS_HANDLES = 8192, UVERBS_DOORBELLS = 2 * UVERB
 
 enum uverbs_thread_state { UVERBS_NO_THREAD, UVERBS_RUNS, UVERBS_WAITS };
 
-/* A thread that has called the library. */
+/* What ends a wait before its time. */
+enum uverbs_news {
+    UVERBS_NO_NEWS,
+    UVERBS_ANY_NEWS, /* completions, events, and messages that have changed memory */
+};
+
+/* A thread that counts. */
 struct uverbs_thread {
     uint32_t tid;
-    uint32_t state; /* enum uverbs_thread_state; the NICs end a wait */
-    uint32_t wakes; /* a futex: counts the ends of waits */
-    uint32_t padding;
+    uint32_t state;   /* enum uverbs_thread_state; whoever makes it run again counts in `running` */
+    uint32_t wakes;   /* a futex: counts the ends of waits */
+    uint32_t news;    /* enum uverbs_news */
     int64_t until_ns; /* the wait ends then at the latest, in emulated time; INT64_MAX: never */
 };
 
 /* One for each process. */
 struct uverbs_session {
     uint32_t running;                     /* threads in state UVERBS_RUNS */
+    uint32_t held;                        /* threads that will run soon, wherever they are now */
     uint32_t activity;                    /* counts calls of the library */
     uint32_t rings;                       /* doorbells so far */
     uint32_t thread_slots;                /* of `threads` that were ever used */
@@ -126,7 +133,8 @@ struct uverbs_session {
 
 /* Emulated time, on the exact clock. One for all processes. */
 struct uverbs_time {
-    int64_t now_ns;
+    int64_t now_ps;
+    uint32_t passes; /* a futex: while it is not 0, `now_ps` is not the time yet */
 };
 
 /* ---- events, read from pipes ---------------------------------------------------------------- */

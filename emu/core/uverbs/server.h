@@ -72,8 +72,11 @@ void uverbs_receives_free(struct uverbs_receive_queue *receives);
 
 /* ---- work ------------------------------------------------------------------------------- */
 
-/* Posts what programs have put into their queues. */
+/* Posts what programs have put into their queues, unless they compute until later; program after
+ * program, in the order in which they have connected. */
 void uverbs_take_requests(struct uverbs_server *server, int64_t now_ps);
+/* The same for one, at once. */
+void uverbs_take_requests_of(struct uverbs_client *client, int64_t now_ps);
 
 /* Gives programs the completions that they may see now. Their threads that wait go on. */
 void uverbs_give_completions(struct uverbs_server *server);
@@ -83,6 +86,9 @@ void uverbs_send_event(struct uverbs_client *client, uint32_t kind, uint32_t han
 
 /* ---- emulated time ------------------------------------------------------------------------ */
 
+/* Emulated time passes up to the next uverbs_set_time. Programs that read it meanwhile wait: a
+ * thread that only seemed to wait (uverbs_seems_to_wait) sees its memory change before that. */
+void uverbs_let_time_pass(struct uverbs_server *server);
 /* Programs see this time from now on; threads whose wait ends then go on. */
 void uverbs_set_time(struct uverbs_server *server, int64_t now_ps);
 
@@ -93,7 +99,13 @@ bool uverbs_settle(struct uverbs_server *server, int poll_fd);
  * any time. */
 bool uverbs_seems_to_wait(const struct uverbs_server *server);
 
-/* The earliest end of a wait in the library, in picoseconds; INT64_MAX: there is none. */
-int64_t uverbs_earliest_end(const struct uverbs_server *server);
+/* Emulated time that passes for each time that programs compute; 0: none. */
+void uverbs_set_cpu_factor(struct uverbs_server *server, double factor);
+/* After uverbs_settle: what programs have computed by now takes emulated time. */
+void uverbs_charge(struct uverbs_server *server, int64_t now_ps);
+
+/* The earliest end of a wait in the library, or of computing, in picoseconds; INT64_MAX: there is
+ * none. */
+int64_t uverbs_earliest_end(const struct uverbs_server *server, int64_t now_ps);
 
 #endif

@@ -16,6 +16,7 @@
 struct uverbs_server {
     struct uverbs_time *time;
     bool *event; /* stops the run of the fabric */
+    double cpu_factor;
     struct uverbs_client *clients;
 };
 
@@ -33,10 +34,12 @@ struct uverbs_client {
     struct nic *nic;
     /* A thread that reads memory again and again, until it changes (waiting.c). */
     bool spins;
-    uint64_t writes;   /* of the NIC, so far */
-    uint32_t activity; /* of the session, so far */
-    int64_t since_ns;  /* processor time of the process at that time */
+    uint64_t writes, written_messages; /* of the NIC, so far */
+    uint32_t activity;                 /* of the session, so far */
+    int64_t since_ns;                  /* processor time of the process at that time */
     int64_t patience_ns;
+    int64_t charged_ns;     /* processor time that has passed as emulated time */
+    picoseconds busy_until; /* it computes until then */
     clockid_t processor;
     struct uverbs_completions *completions;
     struct uverbs_send_queue *sends[UVERBS_HANDLES]; /* by handle */

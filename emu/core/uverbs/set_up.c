@@ -127,7 +127,7 @@ void uverbs_client_free(struct uverbs_client *client)
     while (*at != client)
         at = &(*at)->next;
     *at = client->next;
-    nic_watch_writes(client->nic, NULL);
+    nic_watch_writes(client->nic, NULL, false);
     munmap(client->session, sizeof *client->session);
     free(client);
 }

@@ -8,7 +8,10 @@
  * A thread may also read its memory again and again until the NIC changes it. Nothing says so, but
  * it uses the processor without calling the library. After a while of that it counts as waiting, up
  * to the next change of memory by the NIC. So does a thread that computes for so long: it costs
- * emulated time then, if others wait. */
+ * emulated time then, if others wait. What it does meanwhile takes effect when time next stands.
+ *
+ * With hosts.cpu, the processor time that a process uses between two waits passes as emulated time
+ * before its requests are taken and its waits end. */
 #define _GNU_SOURCE /* syscall */
 
 #include <dirent.h>
@@ -91,7 +94,7 @@ static bool all_threads_wait(const struct uverbs_client *client)
 static bool all_wait_in_library(const struct uverbs_server *server)
 {
     for (const struct uverbs_client *client = server->clients; client; client = client->next)
-        if (load(&client->session->running))
+        if (load(&client->session->running) || load(&client->session->held))
             return false;
     return true;
 }
@@ -109,7 +112,6 @@ static int64_t processor_ns(const struct uverbs_client *client)
 static void begin_anew(struct uverbs_client *client)
 {
     client->activity = load(&client->session->activity);
-    client->writes = nic_writes(client->nic);
     client->since_ns = processor_ns(client);
     client->spins = false;
 }
@@ -119,19 +121,30 @@ void uverbs_begin_waiting(struct uverbs_client *client)
     if (clock_getcpuclockid((pid_t)client->pid, &client->processor) != 0)
         client->processor = CLOCK_MONOTONIC;
     client->patience_ns = LONGEST_PATIENCE_NS;
+    client->writes = nic_writes(client->nic);
+    client->written_messages = nic_written_messages(client->nic);
+    client->charged_ns = processor_ns(client);
     begin_anew(client);
+}
+
+/* One that calls the library before its memory has changed did not wait for that. */
+static void lose_trust(struct uverbs_client *client)
+{
+    client->patience_ns = LONGEST_PATIENCE_NS;
 }
 
 static bool spins(struct uverbs_client *client)
 {
-    if (client->activity != load(&client->session->activity))
+    if (client->activity != load(&client->session->activity)) {
+        if (client->spins)
+            lose_trust(client);
         begin_anew(client);
+    }
     if (client->spins || processor_ns(client) - client->since_ns < client->patience_ns)
         return client->spins;
     if (client->patience_ns > SHORTEST_PATIENCE_NS)
         client->patience_ns /= 2;
     client->spins = true;
-    nic_watch_writes(client->nic, client->server->event);
     return true;
 }
 
@@ -145,71 +158,164 @@ bool uverbs_seems_to_wait(const struct uverbs_server *server)
 
 /* ---- all programs -------------------------------------------------------------------------- */
 
-static bool all_wait(const struct uverbs_server *server)
+/* Of all that do not spin. */
+static int64_t used_ns(const struct uverbs_server *server)
 {
-    for (struct uverbs_client *client = server->clients; client; client = client->next)
-        if (load(&client->session->running) && !all_threads_wait(client) && !spins(client))
-            return false;
-    return true;
+    int64_t used = 0;
+    for (const struct uverbs_client *client = server->clients; client; client = client->next)
+        used += client->spins ? 0 : processor_ns(client);
+    return used;
 }
 
+/* A thread that is looked at early may be woken by one that is looked at late and then waits. That
+ * one uses the processor meanwhile. */
+static bool all_wait(const struct uverbs_server *server)
+{
+    int64_t before = used_ns(server);
+    for (struct uverbs_client *client = server->clients; client; client = client->next)
+        if (load(&client->session->held) ||
+            (load(&client->session->running) && !spins(client) && !all_threads_wait(client)))
+            return false;
+    return used_ns(server) == before;
+}
+
+static bool is_readable(int fd, int64_t within_ns)
+{
+    struct pollfd polled = {.fd = fd, .events = POLLIN};
+    return ppoll(&polled, 1, &(struct timespec){.tv_nsec = within_ns}, NULL) > 0;
+}
+
+/* A thread that waits for the answer to a request waits in the kernel. */
 bool uverbs_settle(struct uverbs_server *server, int poll_fd)
 {
-    const struct timespec between_looks = {.tv_nsec = NS_BETWEEN_LOOKS};
-    struct pollfd polled = {.fd = poll_fd, .events = POLLIN};
-    while (!all_wait_in_library(server)) {
-        if (ppoll(&polled, 1, &between_looks, NULL) > 0)
-            return false;
-        if (all_wait(server))
+    for (int64_t within_ns = 0; !is_readable(poll_fd, within_ns); within_ns = NS_BETWEEN_LOOKS)
+        if (all_wait_in_library(server) || (all_wait(server) && !is_readable(poll_fd, 0)))
             return true;
-    }
-    return true;
+    return false;
+}
+
+/* ---- computing that costs time --------------------------------------------------------------- */
+
+static void charge(struct uverbs_client *client, picoseconds now)
+{
+    int64_t used = processor_ns(client);
+    double passes = (double)(used - client->charged_ns) * client->server->cpu_factor;
+    client->charged_ns = used;
+    if (client->spins)
+        return; /* it has waited */
+    picoseconds from = client->busy_until > now ? client->busy_until : now;
+    client->busy_until = from + (picoseconds)(passes * PS_PER_NS);
+}
+
+void uverbs_set_cpu_factor(struct uverbs_server *server, double factor)
+{
+    server->cpu_factor = factor;
+}
+
+void uverbs_charge(struct uverbs_server *server, picoseconds now)
+{
+    if (server->cpu_factor <= 0)
+        return;
+    for (struct uverbs_client *client = server->clients; client; client = client->next)
+        charge(client, now);
 }
 
 /* ---- the library's view ------------------------------------------------------------------ */
 
-picoseconds uverbs_earliest_end(const struct uverbs_server *server)
+/* When the thread goes on without news. */
+static picoseconds end_of_wait(const struct uverbs_thread *thread)
 {
-    int64_t earliest = INT64_MAX;
-    for (const struct uverbs_client *client = server->clients; client; client = client->next) {
-        const struct uverbs_session *session = client->session;
-        for (uint32_t i = 0; i < thread_slots(session); i++) {
-            const struct uverbs_thread *thread = &session->threads[i];
-            if (load(&thread->state) != UVERBS_WAITS)
-                continue;
-            int64_t until = __atomic_load_n(&thread->until_ns, __ATOMIC_ACQUIRE);
-            earliest = until < earliest ? until : earliest;
-        }
-    }
-    return earliest >= INT64_MAX / PS_PER_NS ? INT64_MAX : earliest * PS_PER_NS;
+    int64_t until_ns = __atomic_load_n(&thread->until_ns, __ATOMIC_ACQUIRE);
+    return until_ns >= INT64_MAX / PS_PER_NS ? INT64_MAX : until_ns * PS_PER_NS;
 }
 
+static picoseconds earliest_end(const struct uverbs_client *client)
+{
+    const struct uverbs_session *session = client->session;
+    picoseconds earliest = INT64_MAX;
+    for (uint32_t i = 0; i < thread_slots(session); i++) {
+        if (load(&session->threads[i].state) != UVERBS_WAITS)
+            continue;
+        picoseconds end = end_of_wait(&session->threads[i]);
+        earliest = end < earliest ? end : earliest;
+    }
+    return earliest;
+}
+
+picoseconds uverbs_earliest_end(const struct uverbs_server *server, picoseconds now)
+{
+    picoseconds earliest = INT64_MAX;
+    for (const struct uverbs_client *client = server->clients; client; client = client->next) {
+        picoseconds end = client->busy_until > now ? client->busy_until : earliest_end(client);
+        earliest = end < earliest ? end : earliest;
+    }
+    return earliest;
+}
+
+/* What a client waits for in its memory. */
+static void watch_writes(const struct uverbs_client *client)
+{
+    const struct uverbs_session *session = client->session;
+    bool waits = false;
+    for (uint32_t i = 0; i < thread_slots(session) && !waits; i++)
+        waits = load(&session->threads[i].state) == UVERBS_WAITS &&
+                load(&session->threads[i].news) == UVERBS_ANY_NEWS;
+    if (waits && !client->spins)
+        nic_watch_writes(client->nic, client->server->event, true);
+}
+
+/* Several clients may have the same NIC. */
+void uverbs_let_time_pass(struct uverbs_server *server)
+{
+    __atomic_store_n(&server->time->passes, 1, __ATOMIC_SEQ_CST);
+    for (const struct uverbs_client *client = server->clients; client; client = client->next)
+        nic_watch_writes(client->nic, NULL, false);
+    for (const struct uverbs_client *client = server->clients; client; client = client->next)
+        watch_writes(client);
+    for (const struct uverbs_client *client = server->clients; client; client = client->next)
+        if (client->spins)
+            nic_watch_writes(client->nic, server->event, false);
+}
+
+/* A thread may also end its wait itself. */
 static void end_wait(struct uverbs_session *session, struct uverbs_thread *thread)
 {
-    __atomic_store_n(&thread->state, UVERBS_RUNS, __ATOMIC_SEQ_CST);
+    uint32_t waits = UVERBS_WAITS;
     __atomic_add_fetch(&session->running, 1, __ATOMIC_SEQ_CST);
+    if (!__atomic_compare_exchange_n(&thread->state, &waits, UVERBS_RUNS, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST)) {
+        __atomic_sub_fetch(&session->running, 1, __ATOMIC_SEQ_CST);
+        return;
+    }
     __atomic_add_fetch(&thread->wakes, 1, __ATOMIC_SEQ_CST);
     syscall(SYS_futex, &thread->wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static void end_waits(struct uverbs_client *client, int64_t now_ns)
+static void end_waits(struct uverbs_client *client, picoseconds now)
 {
     struct uverbs_session *session = client->session;
+    uint64_t writes = nic_writes(client->nic), messages = nic_written_messages(client->nic);
+    bool has_news = client->has_news || messages != client->written_messages;
+    if (now < client->busy_until)
+        return;
     for (uint32_t i = 0; i < thread_slots(session); i++) {
         struct uverbs_thread *thread = &session->threads[i];
         if (load(&thread->state) == UVERBS_WAITS &&
-            (client->has_news || __atomic_load_n(&thread->until_ns, __ATOMIC_ACQUIRE) <= now_ns))
+            ((has_news && load(&thread->news) == UVERBS_ANY_NEWS) || end_of_wait(thread) <= now))
             end_wait(session, thread);
     }
-    if (client->has_news || (client->spins && client->writes != nic_writes(client->nic)))
+    if (client->has_news || (client->spins && client->writes != writes))
         begin_anew(client);
     client->has_news = false;
+    client->writes = writes;
+    client->written_messages = messages;
 }
 
 void uverbs_set_time(struct uverbs_server *server, picoseconds now)
 {
-    int64_t now_ns = now / PS_PER_NS;
-    __atomic_store_n(&server->time->now_ns, now_ns, __ATOMIC_RELEASE);
+    __atomic_store_n(&server->time->now_ps, now, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&server->time->passes, 0, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, &server->time->passes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     for (struct uverbs_client *client = server->clients; client; client = client->next)
-        end_waits(client, now_ns);
+        end_waits(client, now);
 }

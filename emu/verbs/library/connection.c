@@ -20,6 +20,7 @@ enum { MAX_FILES = 4 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 static struct connection connected = {.socket = -1};
+static bool reconnects; /* a child of a program that was connected */
 
 /* ---- messages on stderr ------------------------------------------------------------------ */
 
@@ -175,22 +176,33 @@ static int open_session(struct connection *made, struct uverbs_reply *reply)
     return error ? error : made->time ? 0 : ENOMEM;
 }
 
-/* A child has its own connection, and its own memory. The parent's session stays mapped, as its
- * thread may still have a place there; but what the child writes into it is lost. */
+/* A child has its own connection, from its first call on, and its own memory. The parent's session
+ * stays mapped, as its thread may still have a place there; but what the child writes into it is
+ * lost. */
 static void in_child(void)
 {
-    if (!connected.session)
-        return;
-    copy_shared_pages(connected.memory_fd);
-    close(connected.socket);
-    close(connected.memory_fd);
-    close(connected.bell_fd);
-    close(connected.events_fd);
-    mmap(connected.session, sizeof *connected.session, PROT_READ | PROT_WRITE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    connected = (struct connection){.socket = -1};
-    pthread_mutex_init(&lock, NULL);
-    pthread_mutex_init(&asking, NULL);
+    if (connected.session) {
+        reconnects |= connected.clock.is_exact;
+        copy_shared_pages(connected.memory_fd);
+        close(connected.socket);
+        close(connected.memory_fd);
+        close(connected.bell_fd);
+        close(connected.events_fd);
+        mmap(connected.session, sizeof *connected.session, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        connected = (struct connection){.socket = -1};
+        pthread_mutex_init(&lock, NULL);
+        pthread_mutex_init(&asking, NULL);
+    }
+    forget_place();
+    forget_alarms();
+    forget_timers();
+    forget_threads();
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, in_child);
 }
 
 /* A program that finds no device should know why, once. */
@@ -219,12 +231,10 @@ static int open_connection(void)
         end_session(&made);
         return error;
     }
-    static bool knows_forks;
-    if (!knows_forks)
-        pthread_atfork(before_fork, after_fork, in_child);
-    knows_forks = true;
     install_traps();
     connected = made;
+    if (made.clock.is_exact)
+        count_threads();
     return 0;
 }
 
@@ -239,7 +249,9 @@ const struct connection *connection(void)
 
 const struct connection *present_connection(void)
 {
-    return __atomic_load_n(&connected.session, __ATOMIC_ACQUIRE) ? &connected : NULL;
+    if (__atomic_load_n(&connected.session, __ATOMIC_ACQUIRE))
+        return &connected;
+    return reconnects ? connection() : NULL;
 }
 
 static int exchange(const struct uverbs_request *request, const int *files, unsigned count,
@@ -290,6 +302,7 @@ void ring_doorbell(struct emu_ring *ring)
 {
     static pthread_mutex_t ringing = PTHREAD_MUTEX_INITIALIZER;
     struct uverbs_session *session = connected.session;
+    looks_elsewhere = true;
     __atomic_store_n(&ring->shared->head, ring->head, __ATOMIC_RELEASE);
     if (__atomic_exchange_n(&ring->shared->rung, 1, __ATOMIC_SEQ_CST))
         return;

@@ -186,7 +186,9 @@ static struct ibv_port_attr describe(const struct uverbs_device *nic, bool is_do
         .max_vl_num = nic->is_ethernet ? 0 : 4,
         .active_width = width_code(nic->width),
         .active_speed = (uint8_t)(speed > 128 ? 128 : speed),
-        .phys_state = !is_down ? LINK_UP : nic->is_ethernet ? DISABLED : POLLING,
+        .phys_state = !is_down           ? LINK_UP
+                      : nic->is_ethernet ? DISABLED
+                                         : POLLING,
         .link_layer = nic->is_ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND,
     };
 }

@@ -9,8 +9,8 @@
  *
  * A program that reads a clock again and again waits for it to move, so it moves after a while.
  *
- * Out of reach: programs without libc (static ones, Go), direct system calls, and the time-outs of
- * poll, select, epoll and locks, which are real. */
+ * Time-outs are in timeouts.c and locks.c, timers in timers.c. Out of reach: programs without libc
+ * (static ones, Go) and direct system calls. */
 #define _GNU_SOURCE /* syscall */
 
 #include <errno.h>
@@ -25,8 +25,6 @@
 
 #include "library.h"
 
-#define NS_PER_S INT64_C(1000000000)
-
 enum {
     READS_AT_ONE_TIME = 100, /* of a clock, before it moves */
     FIRST_STEP_NS = 100,
@@ -34,7 +32,7 @@ enum {
     VDSO_BYTES = 16384,
 };
 
-static bool is_emulated(void)
+bool is_emulated(void)
 {
     const struct connection *nics = present_connection();
     return nics && nics->clock.is_exact;
@@ -66,15 +64,14 @@ static int64_t read_clock(void)
     return now_ns;
 }
 
-static bool is_followed(clockid_t clock)
+bool is_followed(clockid_t clock)
 {
     return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI ||
            clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE ||
            clock == CLOCK_MONOTONIC_RAW || clock == CLOCK_BOOTTIME;
 }
 
-/* What the clock shows at emulated time 0. */
-static int64_t origin_ns(clockid_t clock)
+int64_t origin_ns(clockid_t clock)
 {
     const struct uverbs_clock *own = &present_connection()->clock;
     bool is_of_day =
@@ -89,11 +86,17 @@ int real_clock_gettime(clockid_t clock, struct timespec *now)
 
 EXPORT int clock_gettime(clockid_t clock, struct timespec *now)
 {
-    if (!is_emulated() || !is_followed(clock))
+    if (!is_emulated())
+        return REAL(clock_gettime)(clock, now);
+    if (!is_followed(clock))
         return real_clock_gettime(clock, now);
-    int64_t shown_ns = origin_ns(clock) + read_clock();
-    *now = (struct timespec){.tv_sec = shown_ns / NS_PER_S, .tv_nsec = shown_ns % NS_PER_S};
+    *now = as_timespec(origin_ns(clock) + read_clock());
     return 0;
+}
+
+EXPORT int timespec_get(struct timespec *now, int base)
+{
+    return base == TIME_UTC && clock_gettime(CLOCK_REALTIME, now) == 0 ? base : 0;
 }
 
 EXPORT int gettimeofday(struct timeval *restrict now, void *restrict zone)
@@ -116,20 +119,30 @@ EXPORT time_t time(time_t *to)
 
 /* ---- sleeps --------------------------------------------------------------------------------- */
 
-static void sleep_until(int64_t until_ns)
+/* Times that are too long end never. */
+int64_t as_ns(const struct timespec *time)
 {
-    while (emulated_ns() < until_ns)
-        wait_for_news(until_ns);
+    return time->tv_sec < INT64_MAX / NS_PER_S / 4 ? time->tv_sec * NS_PER_S + time->tv_nsec
+                                                   : INT64_MAX / 4;
 }
 
-static int64_t as_ns(const struct timespec *time)
+struct timespec as_timespec(int64_t ns)
 {
-    return time->tv_sec * NS_PER_S + time->tv_nsec;
+    return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
 }
 
-static bool is_valid(const struct timespec *time)
+bool is_valid(const struct timespec *time)
 {
     return time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < NS_PER_S;
+}
+
+/* Returns 0, or EINTR. */
+static int sleep_until(int64_t until_ns)
+{
+    while (emulated_ns() < until_ns)
+        if (end_wait(begin_wait(until_ns, UVERBS_NO_NEWS)))
+            return EINTR;
+    return 0;
 }
 
 EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *wanted,
@@ -142,14 +155,20 @@ EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *wa
     if (!is_valid(wanted))
         return EINVAL;
     bool is_absolute = flags & TIMER_ABSTIME;
-    sleep_until(is_absolute ? as_ns(wanted) - origin_ns(clock) : emulated_ns() + as_ns(wanted));
-    return 0;
+    int64_t until_ns = as_ns(wanted) + (is_absolute ? -origin_ns(clock) : emulated_ns());
+    int error = sleep_until(until_ns);
+    if (error && left && !is_absolute) {
+        int64_t left_ns = until_ns - emulated_ns();
+        *left = as_timespec(left_ns > 0 ? left_ns : 0);
+    }
+    return error;
 }
 
 EXPORT int nanosleep(const struct timespec *wanted, struct timespec *left)
 {
     int error = clock_nanosleep(CLOCK_MONOTONIC, 0, wanted, left);
-    errno = error ? error : errno;
+    if (error)
+        errno = error;
     return error ? -1 : 0;
 }
 
@@ -162,7 +181,7 @@ EXPORT int usleep(useconds_t us)
 EXPORT unsigned sleep(unsigned seconds)
 {
     struct timespec wanted = {.tv_sec = seconds}, left = {0};
-    return nanosleep(&wanted, &left) == 0 ? 0 : (unsigned)left.tv_sec;
+    return nanosleep(&wanted, &left) == 0 ? 0 : (unsigned)(left.tv_sec + (left.tv_nsec > 0));
 }
 
 /* ---- the time stamp counter ------------------------------------------------------------------ */
@@ -195,6 +214,17 @@ void trap_counter(void)
 #endif
 }
 
+bool release_counter(void)
+{
+    int trapped = PR_TSC_ENABLE;
+#if defined(__x86_64__)
+    prctl(PR_GET_TSC, &trapped);
+    if (trapped != PR_TSC_ENABLE)
+        prctl(PR_SET_TSC, PR_TSC_ENABLE);
+#endif
+    return trapped != PR_TSC_ENABLE;
+}
+
 #if defined(__x86_64__)
 /* libc reads the clock by the vDSO, for itself, with the true counter. */
 static bool is_in_vdso(const uint8_t *code)
@@ -223,6 +253,7 @@ uint64_t read_counter(const uint8_t *code)
 {
     if (is_in_vdso(code) || !is_emulated())
         return true_counter();
-    return (uint64_t)((double)read_clock() * 1e-9 * counter_hz());
+    read_clock();
+    return (uint64_t)((double)emulated_ps() * 1e-12 * counter_hz());
 }
 #endif

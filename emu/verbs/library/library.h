@@ -10,8 +10,11 @@
 #ifndef EMU_VERBS_LIBRARY_H
 #define EMU_VERBS_LIBRARY_H
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
 
 #include "nic/nic_api.h"
@@ -19,6 +22,15 @@
 #include "uverbs/rings.h"
 
 #define EXPORT __attribute__((visibility("default")))
+
+/* The next library's function of this name. A file that uses this defines _GNU_SOURCE. */
+#define REAL(name)                                                                                 \
+    ({                                                                                             \
+        static __typeof__(&(name)) real;                                                           \
+        if (!real)                                                                                 \
+            real = (__typeof__(&(name)))dlsym(RTLD_NEXT, #name);                                   \
+        real;                                                                                      \
+    })
 
 enum { PORT_NUMBER = 1 };
 
@@ -114,7 +126,7 @@ struct connection {
 
 /* Connects if need be. NULL: with errno. */
 const struct connection *connection(void);
-/* NULL: there is none yet. */
+/* NULL: there is none yet. A child of a program that has one gets its own. */
 const struct connection *present_connection(void);
 /* Sends a request with files (closed by the caller) and waits for its reply. Returns 0 or errno. */
 int ask(const struct uverbs_request *request, const int *files, unsigned count,
@@ -193,21 +205,89 @@ int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *
 void set_wr_functions(struct emu_qp *qp);
 void set_poll_functions(struct emu_cq *cq);
 
+/* The thread has posted or taken something since it last polled in vain. */
+extern __thread bool looks_elsewhere;
+
 /* ---- waiting.c: on the exact clock ---------------------------------------------------------- */
 
-/* The calling thread waits until something has happened to its queues, or until a time. */
-void wait_for_news(int64_t until_ns);
+/* The calling thread waits until something has happened to its queues, or until a time. True: a
+ * signal has interrupted that. */
+bool wait_for_news(int64_t until_ns);
+/* The two halves of a wait: emulated time may pass after the first. */
+uint32_t begin_wait(int64_t until_ns, enum uverbs_news news);
+bool end_wait(uint32_t wakes);
+/* When the calling thread's wait ends, for others to change; NULL: it does not count. */
+int64_t *own_end_of_wait(void);
 /* A call of the library: the thread computes. */
 void is_active(void);
+/* A thread, by its number, has a place in the session from now on; the calling one has none. */
+void count_thread(uint32_t tid);
+void leave_place(void);
+/* In a child: its parent's place is not its own. */
+void forget_place(void);
+/* Emulated time stands in between, although the threads that run next may sleep now. */
+void hold_time(void);
+void release_time(void);
+/* Sends this signal to the process by `send(of)`, and returns when a thread handles it. */
+void send_signal(int number, void (*send)(void *), void *of);
+int64_t emulated_ps(void);
 int64_t emulated_ns(void);
 
-/* ---- emulated_time.c --------------------------------------------------------------------------
- */
+/* ---- threads.c ---------------------------------------------------------------------------- */
 
+/* The calling thread leaves its place when it ends. */
+void watch_thread(void);
+/* All threads get a place in the session. */
+void count_threads(void);
+/* In a child. */
+void forget_threads(void);
+
+/* ---- alarms.c: what happens at emulated times --------------------------------------------- */
+
+struct alarm {
+    int64_t at_ns;
+    void (*ring)(struct alarm *); /* with the alarms locked; may put the alarm in again */
+    bool has_rung;
+    struct alarm *next;
+};
+
+/* It rings once, at that time or now if that is past. Not in the middle of clear_alarm. */
+void set_alarm(struct alarm *alarm, int64_t at_ns);
+void clear_alarm(void *alarm);
+/* Locks all alarms, with signals blocked. Returns the signal mask for unlocking. */
+sigset_t lock_alarms(void);
+void unlock_alarms(const sigset_t *before);
+void set_alarm_locked(struct alarm *alarm, int64_t at_ns);
+void clear_alarm_locked(struct alarm *alarm);
+/* For ring(). */
+void put_alarm(struct alarm *alarm, int64_t at_ns);
+/* In a child. */
+void forget_alarms(void);
+
+/* ---- timers.c ------------------------------------------------------------------------------ */
+
+/* In a child. */
+void forget_timers(void);
+
+/* ---- emulated_time.c -------------------------------------------------------------------- */
+
+#define NS_PER_S INT64_C(1000000000)
+
+/* Whether the program lives in emulated time. */
+bool is_emulated(void);
+/* Whether this clock shows it then. */
+bool is_followed(clockid_t clock);
+/* What the clock shows at emulated time 0. */
+int64_t origin_ns(clockid_t clock);
+int64_t as_ns(const struct timespec *time);
+struct timespec as_timespec(int64_t ns);
+bool is_valid(const struct timespec *time);
 int real_clock_gettime(clockid_t clock, struct timespec *now);
 /* From now on the calling thread, and those that it starts, trap when they read the time stamp
- * counter, if time is emulated. */
+ * counter, if time is emulated. Programs that it starts do not run like that: it does not trap from
+ * release_counter, which returns whether it did, up to the next trap_counter. */
 void trap_counter(void);
+bool release_counter(void);
 /* The length of the instruction that reads the counter; 0: it is another one. */
 unsigned counter_instruction_bytes(const uint8_t *code);
 /* What that instruction reads. */

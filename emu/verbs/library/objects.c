@@ -35,7 +35,8 @@ void remember_qp(uint32_t qp_num, struct emu_qp *qp)
     by_number[qp_num & 0xffff] = qp;
 }
 
-/* ---- events that the program must acknowledge before it destroys their object ------------------ */
+/* ---- events that the program must acknowledge before it destroys their object ------------------
+ */
 
 void count_event(uint32_t *events)
 {
@@ -101,8 +102,7 @@ static bool is_known(unsigned access)
 
 static bool is_written(unsigned access)
 {
-    return access &
-           (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
+    return access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
 }
 
 /* NULL: with errno. */
@@ -194,8 +194,8 @@ EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size
 
 /* The region as it is to become. */
 static struct uverbs_request rereg_request(const struct ibv_mr *mr, int flags,
-                                           const struct ibv_pd *pd, const void *addr,
-                                           size_t length, unsigned access)
+                                           const struct ibv_pd *pd, const void *addr, size_t length,
+                                           unsigned access)
 {
     return (struct uverbs_request){
         .command = UVERBS_REREG_MR,
@@ -396,7 +396,7 @@ EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
         return EINVAL;
     pthread_mutex_lock(&own->lock);
     uint32_t waiting = __atomic_load_n(&own->shared->head, __ATOMIC_ACQUIRE) - own->tail;
-    int error = waiting > (uint32_t)cqe          ? EINVAL
+    int error = waiting > (uint32_t)cqe         ? EINVAL
                 : own->entries >= (uint32_t)cqe ? 0 /* it has room for more */
                                                 : grow(own, (uint32_t)cqe);
     if (!error)
@@ -486,9 +486,8 @@ EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int ma
         return 0;
     if (attr->srq_limit > own->ring.slots)
         return EINVAL;
-    struct uverbs_request request = {.command = UVERBS_MODIFY_SRQ,
-                                     .handle = srq->handle,
-                                     .limit = {.limit = attr->srq_limit}};
+    struct uverbs_request request = {
+        .command = UVERBS_MODIFY_SRQ, .handle = srq->handle, .limit = {.limit = attr->srq_limit}};
     struct uverbs_reply reply;
     int error = ask(&request, NULL, 0, &reply);
     if (!error)

@@ -8,6 +8,8 @@
 
 enum { FIRST_WAIT_NS = 1000, LONGEST_WAIT_NS = 1000000 };
 
+__thread bool looks_elsewhere;
+
 static const enum ibv_wc_status statuses[] = {
     [STATUS_SUCCESS] = IBV_WC_SUCCESS,
     [STATUS_LOC_LEN_ERR] = IBV_WC_LOC_LEN_ERR,
@@ -42,10 +44,10 @@ static enum ibv_wc_status status_of(const struct uverbs_cqe *entry)
 static uint32_t vendor_err_of(const struct uverbs_cqe *entry)
 {
     static const uint32_t syndromes[] = {
-        [STATUS_LOC_LEN_ERR] = 0x6a,     [STATUS_LOC_QP_OP_ERR] = 0x68,
-        [STATUS_LOC_PROT_ERR] = 0x51,    [STATUS_WR_FLUSH_ERR] = 0xf9,
-        [STATUS_REM_INV_REQ_ERR] = 0x8a, [STATUS_REM_ACCESS_ERR] = 0x88,
-        [STATUS_REM_OP_ERR] = 0x89,      [STATUS_RETRY_EXC_ERR] = 0x81,
+        [STATUS_LOC_LEN_ERR] = 0x6a,       [STATUS_LOC_QP_OP_ERR] = 0x68,
+        [STATUS_LOC_PROT_ERR] = 0x51,      [STATUS_WR_FLUSH_ERR] = 0xf9,
+        [STATUS_REM_INV_REQ_ERR] = 0x8a,   [STATUS_REM_ACCESS_ERR] = 0x88,
+        [STATUS_REM_OP_ERR] = 0x89,        [STATUS_RETRY_EXC_ERR] = 0x81,
         [STATUS_RNR_RETRY_EXC_ERR] = 0x87,
     };
     size_t count = sizeof syndromes / sizeof *syndromes;
@@ -95,20 +97,24 @@ static bool take(struct emu_cq *cq, struct uverbs_cqe *entry)
         if (!qp)
             continue;
         free_places(qp, entry);
+        looks_elsewhere = true;
         return true;
     }
     return false;
 }
 
-/* On the exact clock an empty queue is a reason to let time pass. A program that polls in vain also
- * looks elsewhere from time to time; the longer it does so, the less often. */
+/* On the exact clock a queue that stays empty is a reason to let time pass. After the first look at
+ * it the program may have other things to do. Later on, too, it looks elsewhere from time to time;
+ * the longer it polls in vain, the less often. */
 static void wait_after_empty_poll(const struct emu_cq *cq)
 {
     static __thread const struct emu_cq *of;
     static __thread uint32_t seen;
     static __thread int64_t wait_ns;
     const struct connection *nics = connection();
-    if (!nics || !nics->clock.is_exact)
+    bool is_first = looks_elsewhere;
+    looks_elsewhere = false;
+    if (!nics || !nics->clock.is_exact || is_first)
         return;
     if (of != cq || seen != cq->tail)
         wait_ns = FIRST_WAIT_NS;

@@ -85,7 +85,8 @@ static int read_maps(struct maps *maps)
     uint64_t used = 0;
     ssize_t got = 1;
     *maps = (struct maps){.bytes = MAPS_BYTES};
-    maps->text = mmap(NULL, maps->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    maps->text =
+        mmap(NULL, maps->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     while (maps->text != MAP_FAILED && got > 0) {
         if (used + PAGE >= maps->bytes) {
             maps->text = mremap(maps->text, maps->bytes, 2 * maps->bytes, MREMAP_MAYMOVE);
@@ -110,8 +111,7 @@ static bool next_mapping(struct maps *maps, struct mapping *mapping)
     char rights[5] = "";
     int path = 0;
     if (sscanf(maps->next, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n",
-               &mapping->from, &mapping->to, rights, &mapping->offset, &mapping->inode,
-               &path) != 5)
+               &mapping->from, &mapping->to, rights, &mapping->offset, &mapping->inode, &path) != 5)
         return false;
     mapping->protection = (rights[0] == 'r' ? PROT_READ : 0) | (rights[1] == 'w' ? PROT_WRITE : 0) |
                           (rights[2] == 'x' ? PROT_EXEC : 0);
@@ -189,8 +189,8 @@ static int share(int fd, const struct mapping *mapping, uint64_t from, uint64_t 
     int error = mprotect(at(from), to - from, protection & ~PROT_WRITE) == 0 ? 0 : errno;
     if (!error)
         error = write_contents(fd, mapping, from, to);
-    if (!error && mmap(at(from), to - from, protection, MAP_SHARED | MAP_FIXED, fd, (off_t)from) !=
-                      at(from))
+    if (!error &&
+        mmap(at(from), to - from, protection, MAP_SHARED | MAP_FIXED, fd, (off_t)from) != at(from))
         error = errno;
     if (error)
         mprotect(at(from), to - from, protection);
@@ -236,11 +236,10 @@ static bool make_private(int fd, uint64_t address, uint64_t offset, uint64_t byt
     if (copy == MAP_FAILED)
         return false;
     hold_writers(address, address + bytes);
-    bool done = mprotect(at(address), bytes, protection & ~PROT_WRITE) == 0 &&
-                read_contents(fd, copy, offset, offset + bytes) &&
-                mprotect(copy, bytes, protection) == 0 &&
-                mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at(address)) ==
-                    at(address);
+    bool done =
+        mprotect(at(address), bytes, protection & ~PROT_WRITE) == 0 &&
+        read_contents(fd, copy, offset, offset + bytes) && mprotect(copy, bytes, protection) == 0 &&
+        mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at(address)) == at(address);
     if (!done) {
         mprotect(at(address), bytes, protection);
         munmap(copy, bytes);
@@ -300,7 +299,8 @@ static void give_back(int fd, uint64_t from, uint64_t to)
     }
 }
 
-/* ---- ranges ------------------------------------------------------------------------------------ */
+/* ---- ranges ------------------------------------------------------------------------------------
+ */
 
 static void add(struct shared_range *range)
 {
@@ -320,7 +320,6 @@ static void drop(const struct shared_range *range)
         *of = range->next;
     pthread_mutex_unlock(&listing);
 }
-
 
 static bool is_own(const struct mapping *mapping, uint64_t inode)
 {
@@ -417,7 +416,8 @@ static int begin_sharing(struct shared_range *range, int fd, bool is_written)
     return error;
 }
 
-/* ---- in a thread of its own, if the pages hold the caller's stack, which then does not change --- */
+/* ---- in a thread of its own, if the pages hold the caller's stack, which then does not change ---
+ */
 
 struct task {
     struct shared_range *range;
@@ -485,7 +485,8 @@ void unshare_pages(struct shared_range *range)
     run(&task);
 }
 
-/* ---- fork ----------------------------------------------------------------------------------------
+/* ---- fork
+ * ----------------------------------------------------------------------------------------
  */
 
 static int copied[2] = {-1, -1}; /* closed by the child when it has its copies */
@@ -526,7 +527,8 @@ void copy_shared_pages(int memory_fd)
     pthread_mutex_init(&sharing, NULL);
 }
 
-/* ---- memory that is emptied --------------------------------------------------------------------- */
+/* ---- memory that is emptied ---------------------------------------------------------------------
+ */
 
 /* The pages of a shared file would keep their contents. */
 static bool empty_shared(int fd, uint64_t from, uint64_t to)
