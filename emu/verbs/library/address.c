@@ -68,6 +68,7 @@ EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct
     if (!nics)
         return -1;
     if (nics->device.is_ethernet) {
+        attr->sl = 0; /* the completion's is a flag (poll.c) */
         attr->is_global = 1;
         attr->grh.hop_limit = 64;
         sender_gid(grh, &attr->grh.dgid);

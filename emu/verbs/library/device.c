@@ -6,12 +6,19 @@
 
 #include "library.h"
 
-static struct ibv_device device = {.node_type = IBV_NODE_CA,
-                                   .transport_type = IBV_TRANSPORT_IB,
-                                   .name = "emu_0",
-                                   .dev_name = "uverbs0",
-                                   .dev_path = "/sys/class/infiniband_verbs/uverbs0",
-                                   .ibdev_path = "/sys/class/infiniband/emu_0"};
+enum { COUNTER_KHZ = 1000000 }; /* of time stamps: nanoseconds */
+
+/* The libraries of other devices (mlx5dv, efadv) know theirs by the word behind it: the driver's
+ * functions. */
+static struct {
+    struct ibv_device device;
+    const void *driver;
+} own = {.device = {.node_type = IBV_NODE_CA,
+                    .transport_type = IBV_TRANSPORT_IB,
+                    .name = "emu_0",
+                    .dev_name = "uverbs0",
+                    .dev_path = "/sys/class/infiniband_verbs/uverbs0",
+                    .ibdev_path = "/sys/class/infiniband/emu_0"}};
 
 /* The header gives the name a macro. */
 #undef ibv_get_device_list
@@ -24,7 +31,7 @@ EXPORT struct ibv_device **ibv_get_device_list(int *count)
     bool has_nic = connection() != NULL;
     struct ibv_device **list = calloc(2, sizeof(struct ibv_device *));
     if (list && has_nic)
-        list[0] = &device;
+        list[0] = &own.device;
     if (count)
         *count = list && has_nic;
     return list;
@@ -67,6 +74,8 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *of)
     made->verbs.create_qp_ex = create_qp_ex;
     made->verbs.create_cq_ex = create_cq_ex;
     made->verbs.create_srq_ex = create_srq_ex;
+    made->verbs.query_rt_values = query_rt_values;
+    refuse_the_rest(&made->verbs);
     struct ibv_context *context = &made->verbs.context;
     context->device = of;
     context->ops.poll_cq = poll_cq;
@@ -134,8 +143,24 @@ int query_device_ex(struct ibv_context *context, const struct ibv_query_device_e
         return EINVAL;
     if (size < sizeof attr->orig_attr)
         return EINVAL;
+    struct ibv_device_attr_ex all = {.completion_timestamp_mask = UINT64_MAX,
+                                     .hca_core_clock = COUNTER_KHZ,
+                                     .phys_port_cnt_ex = 1};
+    int error = ibv_query_device(context, &all.orig_attr);
+    all.device_cap_flags_ex = all.orig_attr.device_cap_flags;
     memset(attr, 0, size);
-    return ibv_query_device(context, &attr->orig_attr);
+    memcpy(attr, &all, size < sizeof all ? size : sizeof all);
+    return error;
+}
+
+/* The clock of completions' time stamps. Its count is `tv_nsec`, as other devices have it. */
+int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+    (void)context;
+    if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
+        return EINVAL;
+    values->raw_clock = (struct timespec){.tv_nsec = emulated_ns()};
+    return 0;
 }
 
 /* ---- the port ----------------------------------------------------------------------------------

@@ -201,12 +201,18 @@ struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_a
 struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
 int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
                     struct ibv_device_attr_ex *attr, size_t size);
+int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t size);
 void set_wr_functions(struct emu_qp *qp);
 void set_poll_functions(struct emu_cq *cq);
 
 /* The thread has posted or taken something since it last polled in vain. */
 extern __thread bool looks_elsewhere;
+/* ---- unsupported.c ----------------------------------------------------------------------------
+ */
+
+/* The functions of a context that this NIC does not have. */
+void refuse_the_rest(struct verbs_context *verbs);
 
 /* ---- waiting.c: on the exact clock ---------------------------------------------------------- */
 

@@ -6,6 +6,11 @@
 
 #include "library.h"
 
+/* What NICs that are made for RoCE write in place of the service level of a received datagram: that
+ * it has a UDP header, and an IPv4 header (IBTA Annex A17, 4.5.1, wants a flag for it; UCX reads
+ * this one). */
+enum { ROCE_HAS_UDP = 8, ROCE_HAS_IPV4 = 2 };
+
 enum { FIRST_WAIT_NS = 1000, LONGEST_WAIT_NS = 1000000 };
 
 __thread bool looks_elsewhere;
@@ -73,6 +78,14 @@ static __be32 immediate_of(const struct uverbs_cqe *entry)
     return entry->wc_flags & WC_WITH_INV ? entry->imm_data : htonl(entry->imm_data);
 }
 
+static uint8_t sl_of(const struct uverbs_cqe *entry)
+{
+    bool is_datagram = entry->is_receive && entry->wc_flags & WC_GRH;
+    if (is_datagram && connection()->device.is_ethernet)
+        return ROCE_HAS_UDP | ROCE_HAS_IPV4;
+    return entry->sl;
+}
+
 /* ---- taking entries --------------------------------------------------------------------- */
 
 /* The places of finished requests are free again. Sends without a completion end with a later one
@@ -136,7 +149,7 @@ static struct ibv_wc as_wc(const struct uverbs_cqe *entry)
                            .wc_flags = flags_of(entry),
                            .pkey_index = entry->pkey_index,
                            .slid = entry->slid,
-                           .sl = entry->sl,
+                           .sl = sl_of(entry),
                            .dlid_path_bits = entry->path_bits};
 }
 
@@ -246,7 +259,7 @@ static uint32_t read_slid(struct ibv_cq_ex *cq)
 
 static uint8_t read_sl(struct ibv_cq_ex *cq)
 {
-    return own(cq)->current.sl;
+    return sl_of(&own(cq)->current);
 }
 
 static uint8_t read_dlid_path_bits(struct ibv_cq_ex *cq)
@@ -257,6 +270,11 @@ static uint8_t read_dlid_path_bits(struct ibv_cq_ex *cq)
 static uint64_t read_completion_ts(struct ibv_cq_ex *cq)
 {
     return own(cq)->current.at_ns;
+}
+
+static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
+{
+    return (uint64_t)connection()->clock.realtime_ns + own(cq)->current.at_ns;
 }
 
 void set_poll_functions(struct emu_cq *made)
@@ -276,6 +294,7 @@ void set_poll_functions(struct emu_cq *made)
     cq->read_sl = read_sl;
     cq->read_dlid_path_bits = read_dlid_path_bits;
     cq->read_completion_ts = read_completion_ts;
+    cq->read_completion_wallclock_ns = read_completion_wallclock_ns;
 }
 
 /* ---- events
