@@ -41,6 +41,7 @@ _INTERFACES = tuple(
         "nic/nic_api.h",
         "nic/verbs_api.h",
         "nic/ipoib.h",
+        "uverbs/cm_messages.h",
         "uverbs/messages.h",
         "uverbs/server.h",
         "fault/fault_api.h",

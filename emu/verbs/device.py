@@ -14,7 +14,7 @@ _MOST_PKEYS = lib.UVERBS_PKEYS
 
 def device_of(context: Context) -> Any:
     """A `struct uverbs_device`."""
-    nic, cable = _nic_of(context), context.cable
+    nic, cable = nic_of(context), context.cable
     device = ffi.new("struct uverbs_device *")
     device.guid = nic.guid
     ffi.memmove(device.gid, nic.gid.packed, 16)
@@ -39,10 +39,11 @@ def device_of(context: Context) -> Any:
 
 def pkeys_of(context: Context) -> tuple[int, ...]:
     """The P_Key table of its port."""
-    return _nic_of(context).pkeys[:_MOST_PKEYS]
+    return nic_of(context).pkeys[:_MOST_PKEYS]
 
 
-def _nic_of(context: Context) -> Nic:
+def nic_of(context: Context) -> Nic:
+    """What /sys shows of the NIC."""
     topology, name = context.topology, context.name
     if context.is_ethernet:
         return ethernet_nic(topology, name, cpus="")

@@ -194,17 +194,25 @@ class _Nics:
         lib.uverbs_charge(server, now_ps)
         lib.uverbs_take_requests(server, now_ps)
         self._server.delayed.carry_out(now_ps)
-        until = lib.uverbs_earliest_end(server, now_ps)
-        if self._server.delayed:
-            until = min(until, now_ps + _PS_BETWEEN_DELAYED)
+        until_ps = self._earliest_end(now_ps)
         lib.uverbs_let_time_pass(server)
         self._event[0] = False
-        self._exact.stop_at_event(self._event, None if until == _NEVER else until)
+        self._exact.stop_at_event(self._event, None if until_ps == _NEVER else until_ps)
         while (outcome := self._exact.run(seconds=_SECONDS_A_TURN)) not in _PROGRAMS_TURN:
             self._answer_lab()  # programs may not post: time up to `until` is promised
         self._give()
         if outcome is Outcome.IDLE:
             self._idle.poll(_SECONDS_A_LOOK if lib.uverbs_seems_to_wait(server) else None)
+
+    def _earliest_end(self, now_ps: int) -> int:
+        """When something happens at the latest: a wait of a program ends, or the connection
+        manager's patience. _NEVER: nothing does."""
+        ends = [lib.uverbs_earliest_end(self._server.core, now_ps)]
+        if (of_connections := self._server.connections.deadline_ps) is not None:
+            ends.append(of_connections)
+        if self._server.delayed:
+            ends.append(now_ps + _PS_BETWEEN_DELAYED)
+        return min(ends)
 
     def _turn_real(self) -> None:
         self._server.delayed.carry_out(self._fabric.now_ps)
@@ -215,6 +223,7 @@ class _Nics:
 
     def _give(self) -> None:
         lib.uverbs_give_completions(self._server.core)
+        self._server.connections.go_on()
         lib.uverbs_set_time(self._server.core, self._fabric.now_ps)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, TypeVar
@@ -46,6 +46,8 @@ _ATTRIBUTES = {
 
 _PAGE = 4096
 _Member = TypeVar("_Member", bound=IntEnum)
+Command = Callable[[Any, Sequence[int], Any], None]
+"""Carries out a request (`struct uverbs_request *`) with its files, and fills the reply."""
 
 
 class Refused(Exception):
@@ -153,7 +155,7 @@ class ProgramObjects:
         self._pkeys = pkeys_of(context)
         self._held: dict[int, _Held] = {}
         self._last = 0
-        self._commands: dict[int, Callable[[Any, Sequence[int], Any], None]] = {
+        self._commands: dict[int, Command] = {
             lib.UVERBS_ALLOC_PD: self._alloc_pd,
             lib.UVERBS_REG_MR: self._reg_mr,
             lib.UVERBS_REREG_MR: self._rereg_mr,
@@ -167,6 +169,10 @@ class ProgramObjects:
             lib.UVERBS_QUERY_QP: self._query_qp,
             lib.UVERBS_DESTROY: self._destroy,
         }
+
+    def add_commands(self, commands: Mapping[int, Command]) -> None:
+        """Lets `answer` carry out these, too."""
+        self._commands.update(commands)
 
     def answer(self, request: Any, files: Sequence[int], reply: Any, given: list[int]) -> None:
         """Carries out a request (`struct uverbs_request *`) and fills the reply. The caller closes

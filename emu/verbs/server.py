@@ -23,6 +23,8 @@ from typing import Any
 
 from emu._core import ffi, lib
 from emu.rdma.context import Context
+from emu.verbs.cm.ids import ProgramIds
+from emu.verbs.cm.server import ConnectionManagers
 from emu.verbs.delayed import DelayedWork
 from emu.verbs.device import device_of
 from emu.verbs.objects import ProgramObjects
@@ -46,6 +48,7 @@ class _Program:
         self.context = context
         self.client: Any = None
         self.objects: ProgramObjects | None = None
+        self.ids: ProgramIds | None = None
         self.events = -1
 
     @property
@@ -54,6 +57,8 @@ class _Program:
 
     def close(self) -> None:
         """Destroys all that the program has made."""
+        if self.ids is not None:
+            self.ids.close()
         if self.objects is not None:
             self.objects.close()
             lib.uverbs_client_free(self.client)
@@ -76,6 +81,7 @@ class VerbsServer:
         go on."""
         _raise_limit_of_files()
         self._contexts = contexts
+        self.connections = ConnectionManagers(contexts)
         self._clock = clock
         self._bell, self._bell_of_programs = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         """Programs write into it when they have work, or wait."""
@@ -245,6 +251,8 @@ class VerbsServer:
             return
         program.client, program.events = client, writing
         program.objects = ProgramObjects(program.context, client, own_memory)
+        program.ids = self.connections.ids_of(program.context, client)
+        program.objects.add_commands(program.ids.commands)
         reply.opened.device = device
         reply.opened.clock = self._clock[0]
 

@@ -24,6 +24,7 @@ struct nic {
     const struct framing_ops *framing;
     struct qp *qps;
     uint32_t qp_count; /* places that were ever used */
+    struct qp *gsi;    /* General Services; NULL: it has none */
     struct clock *clock;
     struct frame_pool *pool;
     struct rng *rng;

@@ -21,8 +21,12 @@ struct qp;
 struct workload;
 
 /* The number of a NIC's first queue pair; the others follow (qp_table.h). 0 and 1 are for
- * management. */
-enum { FIRST_QPN = 0x11 };
+ * management: 0 for the subnet's, which no NIC here has, 1 for General Services (IBTA vol 1,
+ * 13.4.6). */
+enum { GSI_QPN = 1, FIRST_QPN = 0x11 };
+
+/* The Q_Key of every queue pair 1. Management datagrams have 256 bytes (IBTA vol 1, 13.4.2). */
+enum { GSI_QKEY = 0x80010000, MAD_BYTES = 256 };
 
 /* This value of rnr_retry means no limit. */
 enum { RNR_RETRY_FOR_EVER = 7 };
@@ -235,12 +239,17 @@ void nic_watch_link(struct nic *nic, bool *changed);
 /* NULL when the NIC has max_qps queue pairs, memory is short, or the config is invalid. */
 struct qp *nic_add_qp(struct nic *nic, const struct qp_config *config);
 
+/* The General Services Interface: a queue pair for datagrams, which has number 1 and the Q_Key of
+ * all such, whatever `config` says of these. NULL when the NIC has one, memory is short, or the
+ * config is invalid. It lives as long as the NIC. */
+struct qp *nic_add_gsi(struct nic *nic, const struct qp_config *config);
+
 /* Whether it has acknowledgements or data to send for packets that it has received. */
 bool qp_owes_response(const struct qp *qp);
 
 /* Cancels all that is posted to the queue pair, and ends it; its pointer is invalid from then on.
  * Packets that are still on their way to it are treated like those to a queue pair that never was.
- * Not for queue pairs of a workload or of IP over InfiniBand. */
+ * Not for queue pairs of a workload, of IP over InfiniBand or of General Services. */
 void nic_remove_qp(struct nic *nic, struct qp *qp, int64_t now_ps);
 
 uint32_t qp_number(const struct qp *qp);

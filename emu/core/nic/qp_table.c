@@ -15,6 +15,8 @@ struct qp *qp_place(const struct nic *nic, uint32_t number)
 
 struct qp *qp_numbered(const struct nic *nic, uint32_t number)
 {
+    if (number == GSI_QPN)
+        return nic->gsi;
     struct qp *place = qp_place(nic, number);
     return place && qp_exists(place) && place->qpn == number ? place : NULL;
 }
@@ -66,6 +68,18 @@ struct qp *nic_add_qp(struct nic *nic, const struct qp_config *config)
     }
     *place = before;
     return NULL;
+}
+
+struct qp *nic_add_gsi(struct nic *nic, const struct qp_config *config)
+{
+    struct qp_config own = *config;
+    own.transport = TRANSPORT_UD;
+    own.qkey = GSI_QKEY;
+    struct qp *qp = nic->gsi ? NULL : arena_take(nic->arena, 1, sizeof *qp);
+    if (!qp || !qp_init(qp, nic, GSI_QPN, &own))
+        return NULL;
+    nic->gsi = qp;
+    return qp;
 }
 
 void nic_remove_qp(struct nic *nic, struct qp *qp, picoseconds now)

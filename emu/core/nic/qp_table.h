@@ -4,7 +4,9 @@
  *
  * The queue pair of a free place has no NIC, and the last number there. New queue pairs take places
  * that were never used, and then the one that has been free longest. So a number is used again when
- * all others of its place were, and late packets of an old connection do not meet a new one. */
+ * all others of its place were, and late packets of an old connection do not meet a new one.
+ *
+ * The queue pair of General Services, number 1, has no place in the table. */
 #ifndef EMU_NIC_QP_TABLE_H
 #define EMU_NIC_QP_TABLE_H
 

@@ -77,10 +77,15 @@ static void send_event(int fd, uint32_t kind, uint32_t handle)
     (void)written;
 }
 
+void uverbs_have_news(struct uverbs_client *client)
+{
+    client->has_news = true;
+}
+
 void uverbs_send_event(struct uverbs_client *client, uint32_t kind, uint32_t handle)
 {
     send_event(client->events_fd, kind, handle);
-    client->has_news = true;
+    uverbs_have_news(client);
 }
 
 static void send_events(struct uverbs_client *client, uint32_t handle, struct event_watch *watch)

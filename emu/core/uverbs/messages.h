@@ -12,7 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { UVERBS_VERSION = 1, UVERBS_REASON_BYTES = 200, UVERBS_NONE = 0, UVERBS_PKEYS = 16 };
+#include "uverbs/cm_messages.h"
+
+enum { UVERBS_VERSION = 2, UVERBS_REASON_BYTES = 200, UVERBS_NONE = 0, UVERBS_PKEYS = 16 };
 
 enum uverbs_command {
     UVERBS_OPEN, /* files: struct uverbs_session, the program's memory. Of the reply: writing end of
@@ -30,6 +32,24 @@ enum uverbs_command {
     UVERBS_QUERY_QP,
     UVERBS_MODIFY_SRQ,
     UVERBS_DESTROY, /* whatever has that handle */
+    /* Of connections. `handle`: of the identifier, or where the command makes none, of the event
+     * channel. */
+    UVERBS_CM_CREATE_CHANNEL, /* file: writing end of a pipe, which gets a byte for each event */
+    UVERBS_CM_DESTROY_CHANNEL,
+    UVERBS_CM_GET_EVENT, /* of a channel; EAGAIN: there is none */
+    UVERBS_CM_CREATE_ID,
+    UVERBS_CM_DESTROY_ID,
+    UVERBS_CM_MIGRATE_ID,
+    UVERBS_CM_BIND_ADDR,
+    UVERBS_CM_RESOLVE_ADDR,
+    UVERBS_CM_RESOLVE_ROUTE,
+    UVERBS_CM_LISTEN,
+    UVERBS_CM_CONNECT,
+    UVERBS_CM_ACCEPT,
+    UVERBS_CM_REJECT,
+    UVERBS_CM_ESTABLISH,
+    UVERBS_CM_DISCONNECT,
+    UVERBS_CM_QUERY_QP, /* the attributes that connect its queue pair */
     UVERBS_COMMANDS,
 };
 
@@ -73,7 +93,7 @@ struct uverbs_qp_attr {
 enum uverbs_rereg { UVERBS_NEW_MEMORY = 1, UVERBS_NEW_PD = 2, UVERBS_NEW_ACCESS = 4 };
 
 struct uverbs_reg_mr {
-    uint32_t given; /* of UVERBS_REREG_MR */
+    uint32_t given;        /* of UVERBS_REREG_MR */
     uint64_t addr, length; /* in the program; its pages are in the file of UVERBS_OPEN */
     uint64_t iova;
     uint32_t pd, access; /* bits of enum access */
@@ -108,6 +128,7 @@ struct uverbs_request {
     struct uverbs_create_qp qp;
     struct uverbs_modify_srq limit;
     struct uverbs_qp_attr attr;
+    struct uverbs_cm_request cm;
 };
 
 /* The device and its port, which do not change but for `is_active`. */
@@ -116,7 +137,7 @@ struct uverbs_device {
     uint8_t gid[16];
     char network_device[16];
     bool is_ethernet;
-    uint32_t address; /* IPv4 address, or LID */
+    uint32_t address;   /* IPv4 address, or LID */
     uint16_t pkeys[16]; /* UVERBS_PKEYS */
     uint32_t pkey_count;
     uint32_t sm_lid;
@@ -149,6 +170,7 @@ struct uverbs_reply {
     uint32_t state;  /* enum qp_state, of a queue pair after the command */
     struct uverbs_qp_attr attr;
     struct uverbs_opened opened;
+    struct uverbs_cm_reply cm;
     char reason[200]; /* UVERBS_REASON_BYTES; of an error, for people */
 };
 

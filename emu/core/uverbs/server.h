@@ -81,6 +81,10 @@ void uverbs_take_requests_of(struct uverbs_client *client, int64_t now_ps);
 /* Gives programs the completions that they may see now. Their threads that wait go on. */
 void uverbs_give_completions(struct uverbs_server *server);
 
+/* Something for the client is in one of its pipes, or comes there before its threads go on: those
+ * that wait look at it. */
+void uverbs_have_news(struct uverbs_client *client);
+
 /* An asynchronous event of a client's object (enum uverbs_event_kind). */
 void uverbs_send_event(struct uverbs_client *client, uint32_t kind, uint32_t handle);
 

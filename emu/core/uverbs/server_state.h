@@ -27,9 +27,9 @@ struct uverbs_client {
     uint32_t pid;
     int events_fd;
     uint8_t default_sl; /* of datagrams whose address handle has level 0 */
-    bool has_news;   /* its threads must look at their queues */
-    bool has_events; /* a queue pair or shared receive queue has noted some */
-    bool link_is_up; /* as it knows */
+    bool has_news;      /* its threads must look at their queues */
+    bool has_events;    /* a queue pair or shared receive queue has noted some */
+    bool link_is_up;    /* as it knows */
     uint32_t rings_taken;
     struct nic *nic;
     /* A thread that reads memory again and again, until it changes (waiting.c). */

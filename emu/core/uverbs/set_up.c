@@ -53,8 +53,7 @@ void uverbs_unmap(uint8_t *bytes, uint64_t length)
 bool uverbs_detach(uint8_t *bytes, uint64_t length)
 {
     uint64_t offset = (uintptr_t)bytes & (page() - 1), whole = offset + length;
-    uint8_t *copy =
-        mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *copy = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (copy == MAP_FAILED)
         return false;
     memcpy(copy, bytes - offset, whole);
@@ -157,14 +156,14 @@ struct uverbs_send_queue *uverbs_sends_new(struct uverbs_client *client, uint32_
     struct uverbs_send_queue *queue = calloc(1, sizeof *queue);
     if (!queue)
         return NULL;
-    *queue = (struct uverbs_send_queue){.client = client,
-                                        .handle = handle,
-                                        .inline_bytes = inline_bytes,
-                                        .tickets = calloc(slots, sizeof *queue->tickets),
-                                        .qp = qp,
-                                        .watch = {.any = &client->has_events,
-                                                  .stop = client->server->event},
-                                        .is_datagram = is_datagram};
+    *queue = (struct uverbs_send_queue){
+        .client = client,
+        .handle = handle,
+        .inline_bytes = inline_bytes,
+        .tickets = calloc(slots, sizeof *queue->tickets),
+        .qp = qp,
+        .watch = {.any = &client->has_events, .stop = client->server->event},
+        .is_datagram = is_datagram};
     uint32_t slot_bytes = uverbs_slot_bytes(inline_bytes, MAX_SGE);
     if (queue->tickets && ring_open(&queue->ring, memory_fd, slots, slot_bytes)) {
         client->sends[handle] = queue;
@@ -191,13 +190,13 @@ struct uverbs_receive_queue *uverbs_receives_new(struct uverbs_client *client, u
     struct uverbs_receive_queue *queue = calloc(1, sizeof *queue);
     if (!queue)
         return NULL;
-    *queue = (struct uverbs_receive_queue){.client = client,
-                                           .handle = handle,
-                                           .tickets = calloc(slots, sizeof *queue->tickets),
-                                           .qp = qp,
-                                           .srq = srq,
-                                           .watch = {.any = &client->has_events,
-                                                     .stop = client->server->event}};
+    *queue = (struct uverbs_receive_queue){
+        .client = client,
+        .handle = handle,
+        .tickets = calloc(slots, sizeof *queue->tickets),
+        .qp = qp,
+        .srq = srq,
+        .watch = {.any = &client->has_events, .stop = client->server->event}};
     uint32_t slot_bytes = uverbs_slot_bytes(0, MAX_SGE);
     if (queue->tickets && ring_open(&queue->ring, memory_fd, slots, slot_bytes)) {
         uverbs_receives_reset(queue);
