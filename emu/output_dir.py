@@ -24,9 +24,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedWriter
 from pathlib import Path, PurePath
+from tempfile import TemporaryFile
 from typing import BinaryIO
 
-from emu.errors import EmuError
+from emu.errors import EmuError, UsageError
 from emu.owners import may_be_foreign
 from emu.streams import PatientFile
 
@@ -52,6 +53,28 @@ def writing_into(folder: Path, option: str = "--out") -> Iterator[None]:
             f"{folder}: {error.strerror}; what was written there is not whole: make room, or "
             f"choose another {option}"
         ) from None
+
+
+def refuse_unwritable(out: Path, option: str = "--out") -> None:
+    """Raises UsageError if the folder of the option cannot be written.
+
+    Does not make the folder, so that a killed run leaves no empty folder.
+    """
+    try:
+        check_links(out.absolute())
+        existing = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+        TemporaryFile(dir=existing).close()
+    except OSError as error:
+        raise UsageError(
+            f"{out}: nothing can be written there ({error.strerror}); choose another {option}"
+        ) from None
+
+
+def refuse_unwritable_file(path: Path, option: str) -> None:
+    """Raises UsageError if the folder of a file cannot be written; not for devices as
+    `/dev/stdout`."""
+    if not is_written_as_it_is(path):
+        refuse_unwritable(path.parent, option)
 
 
 def make_folder(folder: Path) -> None:

@@ -103,3 +103,8 @@ def _text(descriptor: int) -> io.TextIOWrapper:
         line_buffering=is_error or stream.isatty(),
         write_through=False,
     )
+
+
+def print_note(text: str) -> None:
+    """A message to the user while something works. It goes to stderr; stdout is for results."""
+    print(text, file=sys.stderr, flush=True)

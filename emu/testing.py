@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from emu.approx import Binomial, Within, binomial, within
-from emu.cli.record import record
 from emu.clocks import AUTO, VIRTUAL
 from emu.errors import CheckFailed, UsageError
 from emu.measure.counters import counter_names
@@ -40,6 +39,7 @@ from emu.report.verdict import check_results
 from emu.report.write import write_run
 from emu.runtime import runner_on
 from emu.runtime.auto_clock import auto_clock
+from emu.runtime.record import record
 from emu.runtime.runner import ignore
 from emu.spec import settings
 from emu.spec.groups import expanded

@@ -14,13 +14,13 @@ from tempfile import mkdtemp
 
 import pytest
 
-from emu.cli.record import refuse_unwritable
 from emu.errors import EmuError
 from emu.output_dir import (
     check_links,
     is_written_as_it_is,
     make_folder,
     new_file,
+    refuse_unwritable,
     write_text,
     writing_into,
 )

@@ -22,7 +22,7 @@ from emu.cli.options import (
     threads_option,
 )
 from emu.cli.ranks import assists, first_rank
-from emu.cli.record import chosen_runner, record
+from emu.cli.runner import chosen_runner
 from emu.cli.stopping import sigterm_interrupts
 from emu.clocks import REAL, VIRTUAL, Clock
 from emu.errors import EmuError, UsageError
@@ -37,6 +37,7 @@ from emu.report.text import print_clocks, print_comparison, print_models
 from emu.report.verdict import exit_code
 from emu.report.write import write_clocks, write_comparison, write_models, write_run
 from emu.runtime import Runner, runner_of, runner_on
+from emu.runtime.record import record
 from emu.spec.model import Spec, load_spec
 
 

@@ -23,19 +23,20 @@ from emu.cli.options import (
     settings_option,
     threads_option,
 )
-from emu.cli.record import on_threads, record, refuse_unwritable
 from emu.clocks import CLOCKS, Clock
 from emu.errors import ExitCode, UsageError
 from emu.fabric_kind import FABRIC_KINDS
 from emu.limits import MAX_SWITCH_PORTS
 from emu.measure.forecast import Forecast
 from emu.measure.recording import JobRecord
-from emu.output_dir import write_text, writing_into
+from emu.output_dir import refuse_unwritable, write_text, writing_into
 from emu.report.diagnosis import diagnoses
 from emu.report.nccl import Sweep, closing, heading, row, to_mapping
 from emu.report.nccl_channels import Channels, channel_lines
 from emu.report.run_view import RunFacts
 from emu.runtime import runner_on
+from emu.runtime.choose import on_threads
+from emu.runtime.record import record
 from emu.spec.model import Spec, changed
 from emu.units import write_rate
 from traffic.collectives.channels import MOST, Servers, in_a_row

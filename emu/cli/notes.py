@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import click
+from emu.streams import print_note
 
-
-def print_note(text: str) -> None:
-    click.echo(text, err=True)
-
+__all__ = ["TIME_OF_PROGRAMS_IN_EXACT_LABS", "print_note", "time_of_programs"]
 
 TIME_OF_PROGRAMS_IN_EXACT_LABS = (
     "programs that use RDMA verbs (ib_write_bw, ...) measure the fabric's time; others measure "

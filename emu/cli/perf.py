@@ -16,7 +16,6 @@ import click
 from emu.cli.fabric import load_fabric
 from emu.cli.notes import print_note
 from emu.cli.options import clock_option, json_option, settings_option, threads_option
-from emu.cli.record import on_threads, record
 from emu.clocks import CLOCKS
 from emu.errors import ExitCode, FabricError, UsageError
 from emu.measure.recording import Recording
@@ -28,6 +27,8 @@ from emu.perf.table import RULE, header, line, settings_lines
 from emu.report.diagnosis import diagnoses
 from emu.report.run_view import RunFacts
 from emu.runtime import Runner, runner_on
+from emu.runtime.choose import on_threads
+from emu.runtime.record import record
 from emu.spec.model import Spec
 
 

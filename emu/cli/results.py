@@ -18,11 +18,10 @@ from emu.cli.options import (
     settings_option,
     threads_option,
 )
-from emu.cli.record import choose_clock, on_threads, record, refuse_unwritable
 from emu.cli.stopping import sigterm_interrupts
 from emu.clocks import AUTO, CLOCKS, EXACT, REAL, VIRTUAL, Clock
 from emu.errors import EmuError, UsageError
-from emu.output_dir import write_text, writing_into
+from emu.output_dir import refuse_unwritable, write_text, writing_into
 from emu.report.reruns import TIMES, Variation, name_of, variations
 from emu.report.results import Result, write_results
 from emu.report.run_view import RunFacts
@@ -32,6 +31,8 @@ from emu.report.verdict import exit_code
 from emu.report.write import write_run
 from emu.runtime import Runner, runner_on
 from emu.runtime.auto_clock import ClockChoice
+from emu.runtime.choose import choose_clock, on_threads
+from emu.runtime.record import record
 from emu.spec.about import About
 from emu.spec.model import Spec, load_spec
 

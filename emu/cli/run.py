@@ -18,14 +18,15 @@ from emu.cli.options import (
     threads_option,
 )
 from emu.cli.ranks import assists, first_rank
-from emu.cli.record import chosen_runner, record, refuse_unwritable_file
-from emu.output_dir import write_text, writing_into
+from emu.cli.runner import chosen_runner
+from emu.output_dir import refuse_unwritable_file, write_text, writing_into
 from emu.report.junit import junit_xml
 from emu.report.run_view import RunFacts
 from emu.report.summary import to_json
 from emu.report.text import print_run
 from emu.report.verdict import exit_code
 from emu.report.write import write_run
+from emu.runtime.record import record
 from emu.spec.model import load_spec
 
 

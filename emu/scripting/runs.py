@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from emu.cli.record import choose_clock, on_threads, record
 from emu.clocks import AUTO, CLOCKS
 from emu.errors import UsageError
 from emu.limits import MOST_THREADS
@@ -19,7 +18,9 @@ from emu.report.run_view import RunFacts
 from emu.report.store import load_run
 from emu.report.text import print_run
 from emu.report.write import PAGE_FILE, write_run
-from emu.runtime import Runner, runner_of
+from emu.runtime import Runner
+from emu.runtime.choose import choose_runner
+from emu.runtime.record import record
 from emu.scripting import frames
 from emu.scripting.spec import Settings, given
 from emu.spec.diagnostic import unknown_name
@@ -175,14 +176,11 @@ def _runner(spec: Spec, model: str, clock: str, threads: int | None) -> Runner:
     for parameter, value, known in (("model", model, MODELS), ("clock", clock, (AUTO, *CLOCKS))):
         if not isinstance(value, str) or value not in known:
             raise UsageError(f"{parameter}: {unknown_name(parameter, str(value), list(known))}")
-    if model != PACKETS.name:
-        if clock != AUTO:
-            raise UsageError(f"clock: the {model} model has no clock; leave one of the two out")
-    elif clock == AUTO:
-        clock = choose_clock(threads, [spec]).clock.name
     if threads is not None and not (type(threads) is int and 1 <= threads <= MOST_THREADS):
         raise UsageError(f"threads: {threads!r} is not a whole number from 1 to {MOST_THREADS}")
-    return on_threads(runner_of(model, clock), threads)
+    return choose_runner(
+        model, clock, threads, [spec], clock_option=None if clock == AUTO else "clock"
+    )
 
 
 def load(folder: str | Path) -> Run:

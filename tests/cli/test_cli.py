@@ -11,11 +11,11 @@ from click.testing import CliRunner
 
 from emu.cli.compare import command as compare
 from emu.cli.main import VERBS, cli
-from emu.cli.record import record
 from emu.cli.run import command as run
 from emu.cli.schema import command as schema
 from emu.cli.validate import command as validate
 from emu.errors import ExitCode, SpecError, UsageError
+from emu.runtime.record import record
 from emu.runtime.virtual import VirtualRunner
 
 ROOT = Path(__file__).parents[2]

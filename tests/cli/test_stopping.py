@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from emu.cli import compare, results
-from emu.cli.record import record
 from emu.errors import FabricError
+from emu.runtime.record import record
 
 ROOT = Path(__file__).parents[2]
 INCAST = str(ROOT / "topologies" / "incast.emu.yml")

@@ -7,7 +7,6 @@ from typing import get_type_hints
 
 import pytest
 
-from emu.cli.record import record
 from emu.explain import keys
 from emu.explain.fields import fields
 from emu.fabric_kind import Framing
@@ -16,6 +15,7 @@ from emu.measure.counter_table import NIC
 from emu.measure.counters import counter_names
 from emu.reference import pages
 from emu.report.summary import Summary, summarise
+from emu.runtime.record import record
 from emu.runtime.virtual import VirtualRunner
 from emu.spec import references
 from emu.spec.model import load_spec

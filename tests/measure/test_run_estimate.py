@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from emu.cli.record import announce
 from emu.errors import HostError
 from emu.measure.run_estimate import estimate_of
+from emu.runtime.record import announce
 from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import Spec, spec_from_mapping
 
@@ -60,7 +60,7 @@ def test_payload_is_in_memory_twice() -> None:
 
 def test_a_run_that_cannot_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before it begins, with how to make it smaller."""
-    monkeypatch.setattr("emu.cli.record.free_memory_bytes", lambda: 1_000_000_000)
+    monkeypatch.setattr("emu.runtime.record.free_memory_bytes", lambda: 1_000_000_000)
     spec = fat_tree(4, size="100MB").model_copy(update={"payload": "real"})
     with pytest.raises(HostError, match="and 1 GB of memory are free") as caught:
         announce(spec, estimate_of(spec), quiet=True)

@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from emu.cli.compare import command as compare
-from emu.cli.record import record as record_run
 from emu.errors import UsageError
 from emu.report.clocks import BothClocks, Seeds, clocks_document, clocks_table
 from emu.report.run_view import RunFacts
 from emu.report.store import load_recording
+from emu.runtime.record import record as record_run
 from emu.runtime.virtual import VirtualRunner
 from tests.support.synthetic import INCONCLUSIVE, record, run, spec
 

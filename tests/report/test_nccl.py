@@ -20,11 +20,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from emu.cli.nccl import command
-from emu.cli.record import record
 from emu.errors import ExitCode, SpecError, UsageError
 from emu.measure.recording import JobRecord, Recording
 from emu.report.nccl import closing, row
 from emu.runtime import Runner
+from emu.runtime.record import record
 from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import Spec
 from emu.subnet import Subnet

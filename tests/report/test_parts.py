@@ -7,10 +7,10 @@ from typing import NoReturn
 
 import pytest
 
-from emu.cli.record import record
 from emu.measure.run_progress import RunProgress
 from emu.report.parts import LEAST_SECONDS, PartWriter
 from emu.report.store import load_recording
+from emu.runtime.record import record
 from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import load_spec
 

@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner, Result
 from markdown_it import MarkdownIt
 
-from emu.cli.record import record
 from emu.cli.results import command
 from emu.errors import UsageError
 from emu.report import results
 from emu.report.results import results_page
 from emu.report.run_view import RunFacts
+from emu.runtime.record import record
 from tests.support import synthetic
 
 SPEC = """
