@@ -75,7 +75,7 @@ PYTHONS := 3.12 3.13
 test-pythons: $(PYTHONS:%=test-python%)
 test-python%: setup
 	test -x build/python$*/bin/python || python$* -m venv build/python$*
-	build/python$*/bin/python -m pip install --quiet --editable '.[dev]'
+	build/python$*/bin/python -m pip install --quiet --editable '.[dev,sweep]'
 	build/python$*/bin/python -m pytest --numprocesses auto --dist worksteal $(addprefix --ignore ,$(LAB_TESTS))
 
 bench: setup
@@ -149,5 +149,5 @@ endif
 $(INSTALLED): pyproject.toml
 	vagrant/provision.sh
 	/usr/bin/python3 -m venv --system-site-packages $(CLEAR) $(VENV)
-	$(PYTHON) -m pip install --quiet --editable '.[dev]'
+	$(PYTHON) -m pip install --quiet --editable '.[dev,sweep]'
 	@pwd -P > $@

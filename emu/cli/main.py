@@ -48,6 +48,7 @@ VERBS = {
     "shell": "Open Mininet's prompt: h1 ping h5, net, help.",
     "status": "Show the running labs and the state of their traffic.",
     "step": "Let a lab's emulated time pass by so much, and pause it.",
+    "sweep": "Run a spec at many points, and show what changes.",
     "topology": "Read or write fabrics of other programs.",
     "traffic": "Start or stop the traffic of a running lab.",
     "up": "Bring up a fabric and leave it running until `emu down`.",

@@ -111,9 +111,18 @@ class Plot:
         faint = f' fill-opacity="{opacity:g}"' if opacity < 1 else ""
         self.parts.append(f'<path d="{path}z" fill="{colour.css}"{faint}/>')
 
-    def dots(self, xs: Values, ys: Values, colour: Colour) -> None:
+    def ribbon(self, xs: Values, low: Values, high: Values, colour: Colour) -> None:
+        """Fills the area between two curves faintly, as for an interval around a line."""
+        upper = [self.at(x, y) for x, y in zip(xs, high, strict=True)]
+        lower = [self.at(x, y) for x, y in zip(xs, low, strict=True)][::-1]
+        path = outline((*upper, *lower))
+        self.parts.append(f'<path d="{path}z" fill="{colour.css}" fill-opacity="0.18"/>')
+
+    def dots(self, xs: Values, ys: Values, colour: Colour, *, radius: float = 1.8) -> None:
         for x, y in (self.at(x, y) for x, y in zip(xs, ys, strict=True)):
-            self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="1.8" fill="{colour.css}"/>')
+            self.parts.append(
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" fill="{colour.css}"/>'
+            )
 
     def crosses(self, xs: Values, y: float, colour: Colour) -> None:
         for cx, cy in (self.at(x, y) for x in xs):
@@ -145,6 +154,11 @@ class Plot:
         """Writes text to the right of a point, at its height."""
         left, middle = self.at(x, y)
         self.parts.append(_text(left, middle + LINE / 3, text, colour, "start"))
+
+    def label(self, x: float, y: float, text: str, colour: Colour) -> None:
+        """Writes text with its middle at a point."""
+        left, middle = self.at(x, y)
+        self.parts.append(_text(left, middle + LINE / 3, text, colour, "middle"))
 
     def _stroke(self, corners: list[Corner], colour: Colour, thick: float, dash: str) -> None:
         dashed = f' stroke-dasharray="{dash}"' if dash else ""

@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from emu.report.both_models import BothModels, models_table
 from emu.report.charts import charts
 from emu.report.checks_table import checks_table
@@ -50,6 +48,7 @@ from emu.report.run_view import RunFacts
 from emu.report.senders import limited_by_senders
 from emu.report.steps_table import steps_table
 from emu.report.table import Table
+from emu.report.templating import environment
 from emu.report.uplinks import uneven_ports
 
 MOST_ROWS = 100
@@ -110,7 +109,7 @@ def _render(
 ) -> str:
     views = [_view(run) for run in runs]
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             title=title,
@@ -130,16 +129,6 @@ def _render(
             inconclusive=INCONCLUSIVE,
             remedy=REMEDY,
         )
-    )
-
-
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("emu.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
     )
 
 

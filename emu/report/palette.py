@@ -28,6 +28,8 @@ class Colour:
 
 
 INK = Colour("ink", "#1c2430", "#e6eaf0")
+CARD = Colour("card", "#ffffff", "#1b212b")
+"""Behind pictures and tables."""
 FAINT = Colour("faint", "#667085", "#98a2b3")
 GRID = Colour("grid", "#dde2ea", "#333c4a")
 GOOD = Colour("good", "#00795a", "#34c79a")
@@ -57,7 +59,7 @@ LOAD = (
 )
 """Colours for how busy a cable is: idle, or up to 20, 40, 60, 80 or 100 per cent."""
 
-COLOURS = (INK, FAINT, GRID, GOOD, BAD, PAUSE, CREDIT, *SERIES, *LOAD)
+COLOURS = (INK, CARD, FAINT, GRID, GOOD, BAD, PAUSE, CREDIT, *SERIES, *LOAD)
 
 
 @dataclass(frozen=True)

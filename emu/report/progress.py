@@ -1,4 +1,4 @@
-"""The progress line of a run.
+"""The progress line of a run, and lines that show the state of other work.
 
 On a terminal, the line is redrawn in place. In a pipe or a log, one plain line is printed when the
 run has ended. A run that takes long has a line every ten seconds there, and says when it ends: if
@@ -27,22 +27,20 @@ SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_BEFORE_FORECAST = 5.0
 
 
-class ProgressLine:
-    """A context manager that shows the line while it is open, and removes it at the end.
+class StatusLine:
+    """A context manager that shows one line while it is open, and removes it at the end.
 
-    Without a stream, nothing is shown. `clock` returns seconds of wall-clock time.
+    On a terminal, the line is redrawn in place; elsewhere it is printed from time to time, and at
+    the end. Without a stream, nothing is shown. `clock` returns seconds of wall-clock time.
     """
 
     def __init__(
-        self, name: str, stream: TextIO | None, *, clock: Callable[[], float] = time.monotonic
+        self, stream: TextIO | None, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._name = name
         self._clock = clock
-        self._started = clock()
-        self._latest: RunProgress | None = None
-        self._printed = self._started
-        self._first: tuple[float, RunProgress] | None = None
         self._stream = stream
+        self._text: Callable[[], str] | None = None
+        self._printed = clock()
         self._live: Live | None = None
         if stream is not None and stream.isatty():
             console = Console(file=stream, markup=False, emoji=False, highlight=False)
@@ -61,20 +59,36 @@ class ProgressLine:
     ) -> None:
         if self._live is not None:
             self._live.stop()
-        elif self._stream is not None and self._latest is not None:
-            print(self._line(self._latest), file=self._stream, flush=True)
+        elif self._stream is not None and self._text is not None:
+            print(self._text(), file=self._stream, flush=True)
 
-    def update(self, progress: RunProgress) -> None:
-        """Redraws the line with this progress."""
-        self._latest = progress
+    def show(self, text: Callable[[], str]) -> None:
+        """Redraws the line. `text` makes it when it is drawn."""
+        self._text = text
         now = self._clock()
-        self._first = self._first or (now, progress)
         if self._live is not None:
-            line = Text(self._line(progress), no_wrap=True, overflow="ellipsis")
+            line = Text(text(), no_wrap=True, overflow="ellipsis")
             self._live.update(line, refresh=True)
         elif self._stream is not None and now - self._printed >= SECONDS_BETWEEN_LINES:
             self._printed = now
-            print(self._line(progress), file=self._stream, flush=True)
+            print(text(), file=self._stream, flush=True)
+
+
+class ProgressLine(StatusLine):
+    """The line of one run."""
+
+    def __init__(
+        self, name: str, stream: TextIO | None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__(stream, clock=clock)
+        self._name = name
+        self._started = clock()
+        self._first: tuple[float, RunProgress] | None = None
+
+    def update(self, progress: RunProgress) -> None:
+        """Redraws the line with this progress."""
+        self._first = self._first or (self._clock(), progress)
+        self.show(lambda: self._line(progress))
 
     def _line(self, progress: RunProgress) -> str:
         now = self._clock()

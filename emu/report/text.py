@@ -7,7 +7,7 @@ come from users' files, so no text is parsed as rich's markup.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -161,6 +161,23 @@ def print_models(specs: Sequence[BothModels], artifacts: Artifacts, stream: Text
     _print_table(out, checks_table(runs))
     _print_not_known(out, runs)
     _print_notes(out, runs)
+    _print_artifacts(out, artifacts)
+
+
+def print_tables(
+    title: str,
+    sentences: Iterable[str],
+    tables: Iterable[Table],
+    artifacts: Artifacts,
+    stream: TextIO,
+) -> None:
+    """Prints sentences and tables of something else than a run."""
+    out = _console(stream)
+    _say(out, title, style="bold")
+    for sentence in sentences:
+        _say(out, sentence)
+    for table in tables:
+        _print_table(out, table)
     _print_artifacts(out, artifacts)
 
 

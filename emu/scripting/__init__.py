@@ -14,11 +14,13 @@ Tables are pandas frames. The names of their columns end in the unit (`start_ns`
     spec.py      Spec: a spec from keys
     frames.py    tables of a recording
     runs.py      run() and load(), and the Run that they return
+    sweeps.py    sweep(), and the Sweep that it returns
 
 `emu` itself names them. They are imported when they are used, so that commands start quickly.
 """
 
 from emu.scripting.runs import Run, load, run
 from emu.scripting.spec import Spec
+from emu.scripting.sweeps import Sweep, sweep
 
-__all__ = ["Run", "Spec", "load", "run"]
+__all__ = ["Run", "Spec", "Sweep", "load", "run", "sweep"]

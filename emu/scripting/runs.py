@@ -132,10 +132,15 @@ class Run:
 
     def _repr_html_(self) -> str:
         """For Jupyter: the page, in a frame of its own so that its style stays there."""
-        from html import escape
+        return framed(run_page(self._facts))
 
-        page = escape(run_page(self._facts), quote=True)
-        return f'<iframe srcdoc="{page}" style="width:100%;height:40em;border:0"></iframe>'
+
+def framed(page: str) -> str:
+    """A page in a frame of its own, for Jupyter."""
+    from html import escape
+
+    inside = escape(page, quote=True)
+    return f'<iframe srcdoc="{inside}" style="width:100%;height:40em;border:0"></iframe>'
 
 
 def run(

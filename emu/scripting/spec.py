@@ -32,7 +32,7 @@ class Spec(scenario.Spec):
     """
 
     def __init__(self, **keys: Any) -> None:
-        own = {"name": "spec", **_plain(deepcopy(keys))}
+        own = {"name": "spec", **plain(deepcopy(keys))}
         checked = spec_from_mapping(own, source="emu.Spec", folder=Path.cwd())
         super().__init__(**checked.to_mapping())
 
@@ -53,13 +53,13 @@ def given(spec: scenario.Spec | str | Path, settings: Settings | None) -> scenar
     if not isinstance(settings, Mapping | None):
         raise UsageError('set: is no mapping; write it like {"switches.ecn.kmin": "50KB"}')
     read = spec if isinstance(spec, scenario.Spec) else load_spec(Path(spec))
-    return with_values(read, _plain(settings), source="set") if settings else read
+    return with_values(read, plain(settings), source="set") if settings else read
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """The value with Python's numbers instead of NumPy's."""
     if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
+        return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
     return value.item() if isinstance(value, np.generic) else value

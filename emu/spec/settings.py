@@ -18,9 +18,26 @@ def apply(document: Document, setting: str) -> None:
     key, equals, text = setting.partition("=")
     place = Place(0, 0, f"--set {key}")
     try:
-        if not equals or not all(part.isprintable() and part for part in key.split(".")):
+        if not equals or not is_key(key):
             raise Unreadable("is not a setting; write it like --set switches.ecn.kmin=50KB", place)
-        path = _put(document.data, key.split("."), _value(text, place), place)
+        value = value_of(text, place.source)
+    except Unreadable as error:
+        document.findings.append(error.finding)
+    else:
+        change(document, key, value, place.source)
+
+
+def is_key(text: str) -> bool:
+    """Whether the text can name a key: words with dots between them."""
+    return all(part.isprintable() and part for part in text.split("."))
+
+
+def change(document: Document, key: str, value: Any, source: str) -> None:
+    """Sets a key of the document to a value. `source` is its place in findings. An entry that does
+    not exist becomes a finding of the document."""
+    place = Place(0, 0, source)
+    try:
+        path = _put(document.data, key.split("."), value, place)
     except Unreadable as error:
         document.findings.append(error.finding)
     else:
@@ -36,11 +53,13 @@ def put(data: dict[str, Any], key: str, value: Any) -> None:
         raise SpecError([f"{error.finding.place}: {error}"]) from None
 
 
-def _value(text: str, place: Place) -> Any:
+def value_of(text: str, source: str) -> Any:
+    """The value of a text, which is YAML. `source` is its place in findings. Raises Unreadable."""
+    place = Place(0, 0, source)
     if not text.strip():
         raise Unreadable("has no value", place)
     try:
-        given = read(text.encode(errors="surrogateescape"), place.source)
+        given = read(text.encode(errors="surrogateescape"), source)
     except Unreadable as error:
         raise Unreadable(f"its value {error}", place) from None
     for finding in given.findings:

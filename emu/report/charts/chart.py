@@ -25,6 +25,8 @@ class Chart:
     svg: Markup
     legend: tuple[Legend, ...] = ()
     caption: str = ""
+    is_wide: bool = False
+    """Whether it takes the whole width of a page that shows others side by side."""
 
 
 @dataclass(frozen=True)

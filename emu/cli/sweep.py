@@ -1,0 +1,188 @@
+"""`emu sweep SPEC`: runs a spec at many points, with several seeds each."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from emu.cli.notes import print_note
+from emu.cli.options import (
+    json_option,
+    model_option,
+    quiet_option,
+    seeds_option,
+    settings_option,
+    spec_argument,
+)
+from emu.cli.stopping import sigterm_interrupts
+from emu.errors import ExitCode, UsageError
+from emu.report.summary import to_json
+from emu.report.text import print_tables
+from emu.spec.model import load_spec
+from emu.sweeps.needs import need_packages
+from emu.words import listed
+
+if TYPE_CHECKING:
+    from emu.sweeps.sweep import Finished
+    from emu.sweeps.values import Axis
+
+_ROWS = 24
+"""The most rows of a table in the terminal."""
+
+
+@click.command("sweep")
+@spec_argument
+@click.option(
+    "--vary",
+    "vary",
+    multiple=True,
+    metavar="KEY=VALUES",
+    help="A key of the spec with its values: 20KB,50KB, or a range 20KB..400KB/5 with a number of "
+    "values (with --random without one). May be repeated; every combination is a point.",
+)
+@click.option(
+    "--variants",
+    metavar="NAMES",
+    help="Variants of SPEC's `compare:`, separated by commas, or all. [default: SPEC itself]",
+)
+@seeds_option
+@click.option(
+    "--random",
+    type=click.IntRange(1, 1_000_000),
+    metavar="N",
+    help="N random points (a Latin hypercube) instead of every combination.",
+)
+@click.option(
+    "--points",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.csv",
+    help="Take the points from a file: keys in its first line, values in the others.",
+)
+@settings_option
+@model_option
+@click.option(
+    "--tables",
+    metavar="NAMES",
+    help="Further tables of each run: flows, ports, or both with a comma between them.",
+)
+@click.option(
+    "--results",
+    metavar="NAMES",
+    help="The columns of figures to show, separated by commas; the first two have a Pareto front. "
+    "[default: the most telling ones]",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 4096),
+    metavar="N",
+    help="Processes on this machine. [default: as many as it has cores]",
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Use the Dask cluster at this address, as tcp://10.0.0.1:8786.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the results; runs that are in it are not done again. "
+    "[default: out/<name of the spec>-sweep]",
+)
+@quiet_option
+@json_option
+def command(
+    path: Path,
+    vary: tuple[str, ...],
+    variants: str | None,
+    seeds: int,
+    random: int | None,
+    points: Path | None,
+    settings: tuple[str, ...],
+    model: str,
+    tables: str | None,
+    results: str | None,
+    workers: int | None,
+    scheduler: str | None,
+    out: Path | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Run SPEC at many points, and show how the results change.
+
+    Runs are on the virtual clock with one thread each, as many at once as there are cores, or on a
+    Dask cluster. A sweep that was stopped goes on when it is started again.
+
+    Exits with 4 if a run failed. A failed check of the spec is a figure (`checks_failed`).
+    """
+    need_packages()
+    from emu.sweeps.points import in_file
+    from emu.sweeps.request import Request, plan_of
+    from emu.sweeps.sweep import run_sweep
+
+    request = Request(
+        load_spec(path, settings),
+        axes=_axes(vary),
+        points=None if points is None else in_file(points),
+        random=random,
+        variants=_names(variants),
+        seeds=seeds,
+        model=model,
+        tables=_names(tables),
+        workers=workers,
+        scheduler=scheduler,
+    )
+    made = plan_of(request)
+    with sigterm_interrupts():
+        finished = run_sweep(
+            made,
+            out or Path("out") / f"{made.name}-sweep",
+            workers=workers,
+            scheduler=scheduler,
+            results=_names(results),
+            stream=None if quiet else sys.stderr,
+            on_note=print_note,
+        )
+    _print(finished, as_json=as_json)
+    if finished.stop is not None:
+        raise finished.stop
+    sys.exit(ExitCode.FAILED if len(finished.view.failed) else ExitCode.OK)
+
+
+def _axes(texts: tuple[str, ...]) -> list[Axis]:
+    """The axes of all --vary. Raises UsageError with the mistakes of all."""
+    from emu.sweeps.values import axis_of
+
+    axes, mistakes = [], []
+    for text in texts:
+        try:
+            axes.append(axis_of(text))
+        except UsageError as mistake:
+            mistakes.append(str(mistake))
+    if mistakes:
+        raise UsageError("\n".join(mistakes))
+    return axes
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+def _print(finished: Finished, *, as_json: bool) -> None:
+    from emu.sweeps.page import failed_table, means_table, sentences
+    from emu.sweeps.sweep import document
+
+    view = finished.view
+    print_tables(
+        f"{view.made.name}: sweep over {listed([*view.by, 'seeds'])}",
+        sentences(view),
+        (means_table(view, _ROWS), failed_table(view, _ROWS)),
+        finished.files,
+        sys.stderr if as_json else sys.stdout,
+    )
+    if as_json:
+        rows = json.loads(view.rows.to_json(orient="records"))
+        click.echo(to_json({**document(view), "rows": rows}), nl=False)

@@ -1,0 +1,80 @@
+"""Hands the runs of a sweep out to workers, and collects their results as they come.
+
+Only some runs more than the workers can do at once are with the scheduler at a time, so that its
+memory does not grow with the sweep. A run whose worker died is given to another one by the
+scheduler; if that happens too often, the run has failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
+
+from emu.sweeps.cluster import Cluster
+from emu.sweeps.plan import Plan, PlannedRun
+from emu.sweeps.work import Outcome, Task, work
+
+if TYPE_CHECKING:
+    from distributed import Future
+
+_LEAST_OPEN = 64
+_OPEN_A_THREAD = 4
+"""Runs with the scheduler for each that is worked on."""
+_SECONDS_BETWEEN_LOOKS = 0.25
+"""At workers that may have died."""
+
+Work = Callable[[Task], Outcome]
+
+
+def execute(
+    cluster: Cluster, made: Plan, runs: Sequence[PlannedRun], *, do: Work = work
+) -> Iterator[tuple[PlannedRun, Outcome]]:
+    """Each run with what came out of it, as they end. `do` is what workers call."""
+    waiting = iter(runs)
+    open_runs: dict[str, tuple[PlannedRun, Future[Outcome]]] = {}
+    ended: SimpleQueue[str] = SimpleQueue()
+
+    def hand_out() -> None:
+        room = max(_LEAST_OPEN, _OPEN_A_THREAD * cluster.threads) - len(open_runs)
+        for run in islice(waiting, max(0, room)):
+            future = cluster.client.submit(do, made.task(run), key=f"emu-{run.key}", pure=False)
+            open_runs[run.key] = run, future
+            future.add_done_callback(lambda _future, key=run.key: ended.put(key))
+
+    hand_out()
+    while open_runs:
+        keys = _ended(ended)
+        for key in keys:
+            run, future = open_runs.pop(key)
+            yield run, _outcome(run, future)
+        cluster.revive()
+        hand_out()
+
+
+def _ended(ended: SimpleQueue[str]) -> list[str]:
+    """The keys of the runs that have ended since the last call; waits a moment for the first."""
+    try:
+        keys = [ended.get(timeout=_SECONDS_BETWEEN_LOOKS)]
+    except Empty:
+        return []
+    while not ended.empty():
+        keys.append(ended.get())
+    return keys
+
+
+def _outcome(run: PlannedRun, future: Future[Outcome]) -> Outcome:
+    from distributed import KilledWorker
+
+    try:
+        outcome: Outcome = future.result()
+    except KilledWorker:
+        return Outcome(
+            run.key,
+            error="each worker that began this run died; perhaps memory ran out: take fewer "
+            "workers, or a smaller fabric",
+        )
+    except Exception as error:  # of Dask, or of what a worker has installed
+        return Outcome(run.key, error=f"the worker failed: {type(error).__name__}: {error}")
+    return outcome

@@ -1,0 +1,196 @@
+"""The runs of a sweep, and the key of each.
+
+The key is a hash of all that decides the results: the spec with the point's changes and the seed,
+the model, the version of the package and the compiled core. Two points with the same key are one
+run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import emu
+from emu.errors import EmuError, SpecError, UsageError
+from emu.spec.diagnostic import Place, Places
+from emu.spec.document import Document
+from emu.spec.scenario import Spec
+from emu.spec.settings import change
+from emu.sweeps.points import VARIANT, Settings
+from emu.sweeps.units import KeyColumn, key_column
+from emu.sweeps.work import Task, runner_for, spec_at
+
+_KEY_LETTERS = 32
+_OF_CAPTURES = ("checksums", "marks")
+"""Checks that read captures."""
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run: a point of the sweep with one seed."""
+
+    key: str
+    point: int
+    """The number of the point, counted from 0."""
+    variant: str
+    """The name of the variant; empty for the spec itself."""
+    seed: int
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs of a sweep."""
+
+    name: str
+    bases: Mapping[str, str]
+    """Variant -> its spec as JSON, without captures and variants."""
+    runs: Sequence[PlannedRun]
+    """Each key once. All points with the first seed come first, so that a sweep that is stopped has
+    been everywhere."""
+    columns: Sequence[KeyColumn]
+    """Of the varied keys."""
+    model: str
+    tables: tuple[str, ...]
+    option: str
+
+    def task(self, run: PlannedRun) -> Task:
+        settings = {**run.settings, "seed": run.seed}
+        return Task(
+            run.key, self.bases[run.variant], settings, self.option, self.model, self.tables
+        )
+
+    @property
+    def has_variants(self) -> bool:
+        return "" not in self.bases
+
+
+def plan(
+    spec: Spec,
+    points: Sequence[Settings],
+    *,
+    variants: Sequence[str],
+    seeds: Sequence[int],
+    model: str,
+    tables: tuple[str, ...],
+    option: str,
+) -> Plan:
+    """The runs of these points with these seeds. `variants`: names of variants of the spec, or none
+    for the spec itself. A point's own `variant` and `seed` come before both.
+
+    Raises SpecError with all findings if no valid point has some key, so that a key that does not
+    exist starts nothing.
+    """
+    named = [str(point[VARIANT]) for point in points if VARIANT in point]
+    bases = _bases(spec, [*variants, *named])
+    runs: dict[str, PlannedRun] = {}
+    everywhere = variants or [""]
+    for seed in seeds:
+        places = ((point, name) for point in points for name in _variants_of(point, everywhere))
+        for number, (point, variant) in enumerate(places):
+            settings = {key: value for key, value in point.items() if key not in (VARIANT, "seed")}
+            own = int(point.get("seed", seed))
+            key = key_of(bases[variant], {**settings, "seed": own}, model)
+            runs.setdefault(key, PlannedRun(key, number, variant, own, settings))
+    keys = dict.fromkeys(key for run in runs.values() for key in run.settings)
+    columns = [
+        key_column(key, [run.settings[key] for run in runs.values() if key in run.settings])
+        for key in keys
+    ]
+    used = {run.variant: bases[run.variant] for run in runs.values()}
+    made = Plan(spec.name, used, tuple(runs.values()), columns, model, tables, option)
+    _refuse_bad_keys(made)
+    return made
+
+
+def _variants_of(point: Settings, everywhere: Sequence[str]) -> Sequence[str]:
+    return [str(point[VARIANT])] if VARIANT in point else everywhere
+
+
+def _bases(spec: Spec, names: Sequence[str]) -> dict[str, str]:
+    """The specs of the variants, and the spec itself by the empty name."""
+    known = spec.variants() if names else {}
+    return {"": _base(spec)} | {name: _base(known[name]) for name in dict.fromkeys(names)}
+
+
+def _base(spec: Spec) -> str:
+    """The spec without what a sweep does not need. Captures take time and room; they are left out
+    unless a check reads them."""
+    data = spec.to_mapping()
+    data.pop("compare", None)
+    if not any(check.kind in _OF_CAPTURES for check in spec.verify):
+        data.pop("capture", None)
+    return json.dumps(data)
+
+
+def key_of(base: str, settings: Settings, model: str) -> str:
+    """The key of a run: what it is made of, as a hash in hexadecimal digits."""
+    made_of = {
+        "spec": _changed(base, settings),
+        "model": model,
+        "version": emu.__version__,
+        "core": _core_digest(),
+    }
+    text = json.dumps(made_of, sort_keys=True, default=str)
+    return sha256(text.encode()).hexdigest()[:_KEY_LETTERS]
+
+
+def _changed(base: str, settings: Settings) -> Any:
+    """The spec's data with the changes. What cannot be changed stands beside it: such a point
+    fails, and needs a key of its own."""
+    document = Document(json.loads(base), Places(Place(0, 0, "")))
+    for key, value in settings.items():
+        change(document, key, value, key)
+    if document.findings:
+        return [document.data, settings]
+    return document.data
+
+
+@cache
+def _core_digest() -> str:
+    """The hash of the compiled core."""
+    from emu import _core
+
+    return sha256(Path(_core.__file__).read_bytes()).hexdigest()
+
+
+def _refuse_bad_keys(made: Plan) -> None:
+    """Raises the errors of all points if no point with a certain key is valid."""
+    runner = runner_for(made.model)
+    missing = {column.key for column in made.columns}
+    errors: dict[str, EmuError] = {}
+    any_valid = False
+    for run in _with_first_seed(made.runs):
+        if any_valid and not missing & run.settings.keys():
+            continue
+        try:
+            task = made.task(run)
+            runner.refuse(spec_at(task.spec, task.settings, made.option))
+        except (SpecError, UsageError) as error:
+            errors.setdefault(str(error), error)
+            continue
+        any_valid = True
+        missing -= run.settings.keys()
+        if not missing:
+            return
+    if not errors:
+        return
+    findings = [line for error in errors.values() for line in _lines(error)]
+    raise SpecError(list(dict.fromkeys(findings)))
+
+
+def _with_first_seed(runs: Sequence[PlannedRun]) -> Iterator[PlannedRun]:
+    seen: set[int] = set()
+    for run in runs:
+        if run.point not in seen:
+            seen.add(run.point)
+            yield run
+
+
+def _lines(error: EmuError) -> Sequence[str]:
+    return error.findings if isinstance(error, SpecError) else [str(error)]
