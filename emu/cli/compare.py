@@ -32,10 +32,17 @@ from emu.report.both_models import BothModels, models_document
 from emu.report.clocks import BothClocks, Seeds, clocks_document
 from emu.report.reruns import with_seeds
 from emu.report.run_view import RunFacts
-from emu.report.summary import compare, to_json
+from emu.report.seeds import OverSeeds, Variant
+from emu.report.summary import to_json
 from emu.report.text import print_clocks, print_comparison, print_models
 from emu.report.verdict import exit_code
-from emu.report.write import write_clocks, write_comparison, write_models, write_run
+from emu.report.write import (
+    comparison_document,
+    write_clocks,
+    write_comparison,
+    write_models,
+    write_run,
+)
 from emu.runtime import Runner, runner_of, runner_on
 from emu.runtime.record import record
 from emu.spec.model import Spec, load_spec
@@ -75,6 +82,9 @@ def command(
     Exits with 1 if a check fails, or if a variant leaves flows unfinished and its spec has no
     `unfinished: allow`.
 
+    With --seeds, run every variant with each seed: tables and JSON then have the mean of each
+    figure with its interval, and call a difference only what excludes 0.
+
     With --clocks, run each variant (or SPEC itself, if it has none) on the real and
     on the virtual clock: the difference is the emulator's own error. If congestion
     control makes runs chaotic, --clocks compares several --seeds.
@@ -96,25 +106,26 @@ def command(
             _compare_clocks(reseeded, folder, stream, as_json, quiet=quiet)
         if models:
             _compare_models(spec, folder, stream, as_json, quiet=quiet)
-        if seeds > 1:
-            raise UsageError("--seeds: only together with --clocks")
         if not spec.compare:
             raise UsageError(f"{path}: has no `compare:` section; name the variants to run there")
         variants = spec.variants()
         runner = chosen_runner(model, clock, threads, [*variants.values()], quiet=quiet)
         _refuse([spec], runner)
-        runs, stop = _run_all(variants, runner, folder, quiet=quiet)
+        by_seed, stop = _run_all(variants, _seeds(spec, seeds), runner, folder, quiet=quiet)
+    runs = [*next(iter(by_seed.values())).values()] if by_seed else []
     missing = list(variants)[len(runs) :]
     if stop is not None and not runs:
         raise stop
-    print_comparison(runs, write_comparison(spec.name, runs, folder, missing), stream, missing)
+    over = _over(variants, by_seed) if seeds > 1 else None
+    files = write_comparison(spec.name, runs, folder, missing, over)
+    print_comparison(runs, files, stream, missing, over)
     if as_json:
-        recordings = {run.name: run.recording for run in runs}
-        click.echo(to_json(compare(recordings, missing)), nl=False)
+        click.echo(comparison_document(runs, missing, over), nl=False)
     if stop is not None:
         raise stop
-    summaries = [run.summary for run in runs]
-    sys.exit(exit_code(summaries, [check for run in runs for check in run.checks]))
+    everything = [run for own in by_seed.values() for run in own.values()]
+    checks = [check for run in everything for check in run.checks]
+    sys.exit(exit_code([run.summary for run in everything], checks))
 
 
 def _refuse_both(*, clocks: bool, models: bool) -> None:
@@ -127,6 +138,8 @@ def _refuse_both(*, clocks: bool, models: bool) -> None:
         raise UsageError("--model: --clocks compares clocks of packets; leave one of the two out")
     if models and is_given("model"):
         raise UsageError("--model: --models runs both; leave one of the two out")
+    if models and is_given("seeds"):
+        raise UsageError("--seeds: --models runs one seed; leave it out")
     if (clocks or models) and is_given("threads"):
         raise UsageError(
             "--threads: --clocks and --models choose the threads themselves; leave it out"
@@ -204,19 +217,46 @@ def _on_both(name: str, spec: Spec, folder: Path, place: Path, *, quiet: bool) -
     return BothClocks(on(REAL), on(VIRTUAL))
 
 
+RunsBySeed = dict[int, dict[str, RunFacts]]
+"""Seed -> variant -> its run."""
+
+
+def _seeds(spec: Spec, count: int) -> list[int]:
+    """The seeds of --seeds: the spec's, and those after it."""
+    return [spec.seed + further for further in range(count)]
+
+
 def _run_all(
-    variants: Mapping[str, Spec], runner: Runner, folder: Path, *, quiet: bool
-) -> tuple[list[RunFacts], EmuError | KeyboardInterrupt | None]:
-    """Runs all variants, and writes each when it is over. Returns the finished runs, and the
-    exception if a run failed or was stopped."""
-    runs: list[RunFacts] = []
+    variants: Mapping[str, Spec], seeds: Sequence[int], runner: Runner, folder: Path, *, quiet: bool
+) -> tuple[RunsBySeed, EmuError | KeyboardInterrupt | None]:
+    """Runs all variants with all seeds, and writes each run when it is over. Returns the finished
+    runs, and the exception if a run failed or was stopped. Of several seeds, a variant's own seed
+    is the first, and the others follow it."""
+    runs: RunsBySeed = {}
     try:
         with sigterm_interrupts():
-            for name, variant in variants.items():
-                spec = variant.with_completion
-                facts = RunFacts(name, *record(name, spec, runner, folder / name, quiet=quiet))
-                write_run(facts, folder / name)
-                runs.append(facts)
+            for seed in seeds:
+                for name, variant in variants.items():
+                    spec = variant.with_completion
+                    out, title = folder / name, name
+                    if len(seeds) > 1:
+                        own = variant.seed + seed - seeds[0]
+                        spec = spec.model_copy(update={"seed": own})
+                        out, title = out / f"seed-{own}", f"{name}, seed {own}"
+                    facts = RunFacts(name, *record(title, spec, runner, out, quiet=quiet))
+                    write_run(facts, out)
+                    runs.setdefault(seed, {})[name] = facts
     except (EmuError, KeyboardInterrupt) as stop:
         return runs, stop
     return runs, None
+
+
+def _over(variants: Mapping[str, Spec], runs: RunsBySeed) -> OverSeeds:
+    """The runs of each variant by seed."""
+    return OverSeeds(
+        [
+            Variant(name, {seed: own[name] for seed, own in runs.items() if name in own})
+            for name in variants
+        ],
+        list(runs),
+    )

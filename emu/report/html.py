@@ -45,6 +45,7 @@ from emu.report.run_tables import (
     totals_table,
 )
 from emu.report.run_view import RunFacts
+from emu.report.seeds import OverSeeds, seeds_tables
 from emu.report.senders import limited_by_senders
 from emu.report.steps_table import steps_table
 from emu.report.table import Table
@@ -87,13 +88,21 @@ def run_page(run: RunFacts) -> str:
     return _render(run.name, [run], tables=(), sentences=())
 
 
-def comparison_page(title: str, runs: Sequence[RunFacts], missing: Sequence[str] = ()) -> str:
-    """The page of several runs, side by side. `missing`: variants without a result."""
+def comparison_page(
+    title: str,
+    runs: Sequence[RunFacts],
+    missing: Sequence[str] = (),
+    over: OverSeeds | None = None,
+) -> str:
+    """The page of several runs, side by side. `missing`: variants without a result. `over`: the
+    variants over several seeds; what one seed shows may be chance, so there are no findings then.
+    """
     return _render(
         title,
         runs,
         tables=(comparison_table(runs), completion_table(runs)),
-        sentences=[*not_run(missing), *findings(runs)],
+        sentences=[*not_run(missing), *(findings(runs) if over is None else ())],
+        over_seeds=() if over is None else tuple(seeds_tables(over)),
     )
 
 
@@ -105,7 +114,12 @@ def models_page(title: str, specs: Sequence[BothModels]) -> str:
 
 
 def _render(
-    title: str, runs: Sequence[RunFacts], *, tables: Sequence[Table], sentences: Sequence[str]
+    title: str,
+    runs: Sequence[RunFacts],
+    *,
+    tables: Sequence[Table],
+    sentences: Sequence[str],
+    over_seeds: Sequence[Table] = (),
 ) -> str:
     views = [_view(run) for run in runs]
     return (
@@ -119,6 +133,7 @@ def _render(
             honest=[view for view in views if view.conclusive],
             drawn=[view for view in views if view.conclusive and view.topology],
             tables=tables,
+            over_seeds=over_seeds,
             checks=checks_table(runs),
             sentences=sentences,
             charts=charts(runs),

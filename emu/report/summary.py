@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import NotRequired, cast
+from typing import Any, NotRequired, cast
 
 from typing_extensions import TypedDict  # of which pydantic makes a schema on Python 3.11
 
@@ -358,6 +358,9 @@ class Comparison(TypedDict):
     runs: dict[str, Summary]
     missing: list[str]
     """Variants without a result, because the comparison was stopped or a variant failed."""
+    over_seeds: NotRequired[dict[str, Any]]
+    """Of `--seeds`: intervals of each variant's figures, and differences between variants. `runs`
+    are those of the first seed."""
 
 
 def summarise(recording: Recording) -> Summary:
@@ -408,16 +411,23 @@ def _summary(recording: Recording) -> Summary:
     )
 
 
-def compare(recordings: Mapping[str, Recording], missing: Sequence[str] = ()) -> Comparison:
+def compare(
+    recordings: Mapping[str, Recording],
+    missing: Sequence[str] = (),
+    over_seeds: dict[str, Any] | None = None,
+) -> Comparison:
     """The summaries of several runs, by name, in the order given.
 
-    `missing`: variants without a result.
+    `missing`: variants without a result. `over_seeds`: the same variants over several seeds.
     """
-    return Comparison(
+    comparison = Comparison(
         schema=COMPARISON_SCHEMA,
         runs={name: summarise(recording) for name, recording in recordings.items()},
         missing=list(missing),
     )
+    if over_seeds is not None:
+        comparison["over_seeds"] = over_seeds
+    return comparison
 
 
 def to_json(document: Mapping[str, object]) -> str:

@@ -47,6 +47,7 @@ from emu.report.run_tables import (
     totals_table,
 )
 from emu.report.run_view import RunFacts
+from emu.report.seeds import OverSeeds, seeds_tables
 from emu.report.senders import limited_by_senders
 from emu.report.steps_table import steps_table
 from emu.report.table import Cell, Table, Tone
@@ -98,11 +99,16 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
 
 
 def print_comparison(
-    runs: Sequence[RunFacts], artifacts: Artifacts, stream: TextIO, missing: Sequence[str] = ()
+    runs: Sequence[RunFacts],
+    artifacts: Artifacts,
+    stream: TextIO,
+    missing: Sequence[str] = (),
+    over: OverSeeds | None = None,
 ) -> None:
     """Prints the same workload over several fabrics, side by side.
 
-    `missing`: variants without a result.
+    `missing`: variants without a result. `over`: the variants over several seeds, the first of
+    which is that of `runs`. What one seed shows may be chance, so there are no findings then.
     """
     out = _console(stream)
     for sentence in not_run(missing):
@@ -117,9 +123,13 @@ def print_comparison(
             _say(out, f"{run.name}: {diagnosis.in_short()}", style=_STYLES[Tone.BAD])
     for side_by_side in _blocks(runs, out.width):
         _print_table(out, comparison_table(side_by_side))
-    for sentence in findings(runs):
-        _say(out, f"- {sentence}")
-    _print_table(out, checks_table(runs))
+    if over is None:
+        for sentence in findings(runs):
+            _say(out, f"- {sentence}")
+        _print_table(out, checks_table(runs))
+    else:
+        for table in seeds_tables(over):
+            _print_table(out, table)
     _print_not_known(out, runs)
     _print_notes(out, runs)
     _print_artifacts(out, artifacts)

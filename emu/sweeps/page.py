@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from emu.measure.bootstrap import FEWEST, Interval, method_in_words
+from emu.measure.bootstrap import FEWEST, method_in_words
 from emu.models import MODELS
 from emu.report.palette import COLOURS
 from emu.report.run_figures import unit_of, written
-from emu.report.table import NOT_APPLICABLE, Cell, Column, Table, Tone
+from emu.report.seeds import interval_cell
+from emu.report.table import Cell, Column, Table, Tone
 from emu.report.templating import environment
 from emu.sweeps.axes import in_words, label_of
 from emu.sweeps.charts import Swept, charts, front_points
@@ -104,7 +105,7 @@ def means_table(view: View, most: int) -> Table:
             for name, value in zip(view.by, place, strict=True)
         ]
         for column, own in zip(view.columns, found, strict=True):
-            cells.append(_cell(column, own.get(place)))
+            cells.append(interval_cell(own.get(place), unit_of(column)))
         rows.append(tuple(cells))
     heads = [Column(keys[name].key if name in keys else name, numeric=False) for name in view.by]
     return Table(
@@ -115,16 +116,6 @@ def means_table(view: View, most: int) -> Table:
         if len(points) > most
         else "",
     )
-
-
-def _cell(column: str, own: Interval | None) -> Cell:
-    if own is None:
-        return NOT_APPLICABLE
-    unit = unit_of(column)
-    mean = written(own.mean, unit)
-    if own.low is None or own.high is None or own.low == own.high:
-        return Cell(mean)
-    return Cell(f"{mean} [{written(own.low, unit)}, {written(own.high, unit)}]")
 
 
 def _has_seeds(view: View) -> bool:
