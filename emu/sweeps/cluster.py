@@ -89,7 +89,7 @@ def _local(stack: ExitStack, count: int) -> Cluster:
         LocalCluster(
             n_workers=0,
             host="127.0.0.1",
-            dashboard_address="127.0.0.1:0" if has_page else None,
+            dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         )
     )

@@ -25,6 +25,9 @@ _OPEN_A_THREAD = 4
 _SECONDS_BETWEEN_LOOKS = 0.25
 """At workers that may have died."""
 
+_SECONDS_FOR_A_RESULT = 2.0
+"""To come from a worker that may have died a moment ago."""
+
 Work = Callable[[Task], Outcome]
 
 
@@ -36,19 +39,25 @@ def execute(
     open_runs: dict[str, tuple[PlannedRun, Future[Outcome]]] = {}
     ended: SimpleQueue[str] = SimpleQueue()
 
+    def watch(run: PlannedRun, future: Future[Outcome]) -> None:
+        open_runs[run.key] = run, future
+        future.add_done_callback(lambda _future: ended.put(run.key))
+
     def hand_out() -> None:
         room = max(_LEAST_OPEN, _OPEN_A_THREAD * cluster.threads) - len(open_runs)
         for run in islice(waiting, max(0, room)):
-            future = cluster.client.submit(do, made.task(run), key=f"emu-{run.key}", pure=False)
-            open_runs[run.key] = run, future
-            future.add_done_callback(lambda _future, key=run.key: ended.put(key))
+            key = f"emu-{run.key}"
+            watch(run, cluster.client.submit(do, made.task(run), key=key, pure=False))
 
     hand_out()
     while open_runs:
-        keys = _ended(ended)
-        for key in keys:
+        for key in _ended(ended):
             run, future = open_runs.pop(key)
-            yield run, _outcome(run, future)
+            outcome = _outcome(run, future)
+            if outcome is None:
+                watch(run, future)
+            else:
+                yield run, outcome
         cluster.revive()
         hand_out()
 
@@ -64,11 +73,16 @@ def _ended(ended: SimpleQueue[str]) -> list[str]:
     return keys
 
 
-def _outcome(run: PlannedRun, future: Future[Outcome]) -> Outcome:
+def _outcome(run: PlannedRun, future: Future[Outcome]) -> Outcome | None:
+    """What came out of a run. None: its worker died with the result, so it is done again."""
     from distributed import KilledWorker
 
     try:
-        outcome: Outcome = future.result()
+        if future.status == "pending":
+            return None
+        outcome: Outcome = future.result(timeout=_SECONDS_FOR_A_RESULT)
+    except TimeoutError:
+        return None
     except KilledWorker:
         return Outcome(
             run.key,
