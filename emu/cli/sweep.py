@@ -176,8 +176,9 @@ def _print(finished: Finished, *, as_json: bool) -> None:
     from emu.sweeps.sweep import document
 
     view = finished.view
+    varied = [*(["variant"] if view.made.has_variants else []), *(c.key for c in view.made.columns)]
     print_tables(
-        f"{view.made.name}: sweep over {listed([*view.by, 'seeds'])}",
+        f"{view.made.name}: sweep over {listed([*varied, 'seeds'])}",
         sentences(view),
         (means_table(view, _ROWS), failed_table(view, _ROWS)),
         finished.files,

@@ -94,13 +94,23 @@ def lines(swept: Swept, column: str, key: KeyColumn) -> Chart:
     for number, chosen in enumerate(series):
         own = sorted((_number(p[0]), found[p]) for p in found if p[1:] == chosen)
         _draw_line(figure.plots[0], own, (across, up), series_colour(number), swept.is_scattered)
-    left = [name for name in others if name not in by]
     return Chart(
         title=f"{up.title} over {across.name}",
         svg=figure.svg(f"{up.title} over {across.title}"),
         legend=_legend(swept, by, series),
-        caption=f"Mean over all {listed(left)}." if left else "",
+        caption=_left_out(swept, [name for name in others if name not in by]),
     )
+
+
+def _left_out(swept: Swept, columns: Sequence[str]) -> str:
+    """What a picture says about varied keys that it does not show."""
+    if not columns:
+        return ""
+    keys = {key.name: key.key for key in swept.keys}
+    names = listed([keys.get(name, name) for name in columns])
+    if swept.is_scattered:
+        return f"A dot is a point of the sweep; points differ in {names}, too."
+    return f"Mean over all values of {names}."
 
 
 def _draw_line(
@@ -169,7 +179,7 @@ def heat_map(swept: Swept, column: str, x: KeyColumn, y: KeyColumn) -> Chart:
         title=f"{scale.title} over {x.key} and {y.key}",
         svg=figure.svg(f"{scale.title} over {x.key} and {y.key}"),
         legend=_steps_legend(scale, bounds),
-        caption=f"Mean over all {listed(left)}." if left else "",
+        caption=_left_out(swept, left),
         is_wide=True,
     )
 
@@ -254,15 +264,15 @@ def front(swept: Swept, one: str, other: str) -> Chart:
                 radius=radius,
             )
     wishes = [
-        f"{'more' if more_is_better(name) else 'less'} {scale.name}"
+        f"{'higher' if more_is_better(name) else 'lower'} {scale.name}"
         for name, scale in zip((one, other), scales, strict=True)
     ]
     return Chart(
         title=f"Pareto front: {scales[0].title} and {scales[1].title}",
         svg=figure.svg(f"Pareto front of {scales[0].title} and {scales[1].title}"),
         legend=(*_legend(swept, groups, series), Legend("Pareto front (large dots)", FAINT)),
-        caption=f"A dot is the mean of a point over its seeds. Better are {wishes[0]} and "
-        f"{wishes[1]}; no point beats one of the front in both.",
+        caption=f"A dot is the mean of a point over its seeds. Better is a {wishes[0]}, and "
+        f"a {wishes[1]}; no point beats one of the front in both.",
         is_wide=True,
     )
 
