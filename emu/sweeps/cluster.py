@@ -58,6 +58,7 @@ def cluster(scheduler: str | None, workers: int) -> Iterator[Cluster]:
 
     Raises UsageError if no scheduler answers.
     """
+    _silence()
     with ExitStack() as stack:
         if scheduler is None:
             yield _local(stack, workers)
@@ -75,7 +76,7 @@ def _existing(stack: ExitStack, scheduler: str) -> Cluster:
             f"--scheduler: no Dask scheduler answers at {scheduler} ({error}); write it like "
             "tcp://10.0.0.1:8786, as `dask scheduler` prints it"
         ) from None
-    return Cluster(client, None, client.dashboard_link or "")
+    return Cluster(client, None, client.dashboard_link if has_dashboard() else "")
 
 
 def _local(stack: ExitStack, count: int) -> Cluster:
@@ -83,7 +84,6 @@ def _local(stack: ExitStack, count: int) -> Cluster:
     stack.callback(started.end)
     from distributed import Client, LocalCluster
 
-    _silence()
     has_page = has_dashboard()
     local = stack.enter_context(
         LocalCluster(
@@ -100,7 +100,7 @@ def _local(stack: ExitStack, count: int) -> Cluster:
 
 
 def _silence() -> None:
-    """Dask logs each worker that dies; the sweep counts them."""
+    """Dask logs what happens to workers and the scheduler; the sweep says it in its own words."""
     for name in ("distributed.scheduler", "distributed.core", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 

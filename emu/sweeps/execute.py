@@ -8,10 +8,12 @@ scheduler; if that happens too often, the run has failed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
+from emu.errors import FabricError
 from emu.sweeps.cluster import Cluster
 from emu.sweeps.plan import Plan, PlannedRun
 from emu.sweeps.work import Outcome, Task, work
@@ -24,9 +26,9 @@ _OPEN_A_THREAD = 4
 """Runs with the scheduler for each that is worked on."""
 _SECONDS_BETWEEN_LOOKS = 0.25
 """At workers that may have died."""
-
 _SECONDS_FOR_A_RESULT = 2.0
 """To come from a worker that may have died a moment ago."""
+_GONE = "the Dask scheduler has gone; start the sweep again with one that runs, and it goes on"
 
 Work = Callable[[Task], Outcome]
 
@@ -34,7 +36,10 @@ Work = Callable[[Task], Outcome]
 def execute(
     cluster: Cluster, made: Plan, runs: Sequence[PlannedRun], *, do: Work = work
 ) -> Iterator[tuple[PlannedRun, Outcome]]:
-    """Each run with what came out of it, as they end. `do` is what workers call."""
+    """Each run with what came out of it, as they end. `do` is what workers call.
+
+    Raises FabricError if the scheduler has gone.
+    """
     waiting = iter(runs)
     open_runs: dict[str, tuple[PlannedRun, Future[Outcome]]] = {}
     ended: SimpleQueue[str] = SimpleQueue()
@@ -44,10 +49,13 @@ def execute(
         future.add_done_callback(lambda _future: ended.put(run.key))
 
     def hand_out() -> None:
-        room = max(_LEAST_OPEN, _OPEN_A_THREAD * cluster.threads) - len(open_runs)
-        for run in islice(waiting, max(0, room)):
-            key = f"emu-{run.key}"
-            watch(run, cluster.client.submit(do, made.task(run), key=key, pure=False))
+        try:
+            room = max(_LEAST_OPEN, _OPEN_A_THREAD * cluster.threads) - len(open_runs)
+            for run in islice(waiting, max(0, room)):
+                key = f"emu-{run.key}"
+                watch(run, cluster.client.submit(do, made.task(run), key=key, pure=False))
+        except OSError:
+            raise FabricError(_GONE) from None
 
     hand_out()
     while open_runs:
@@ -74,7 +82,8 @@ def _ended(ended: SimpleQueue[str]) -> list[str]:
 
 
 def _outcome(run: PlannedRun, future: Future[Outcome]) -> Outcome | None:
-    """What came out of a run. None: its worker died with the result, so it is done again."""
+    """What came out of a run. None: its worker died with the result, so it is done again. Raises
+    FabricError if the scheduler has gone."""
     from distributed import KilledWorker
 
     try:
@@ -83,6 +92,8 @@ def _outcome(run: PlannedRun, future: Future[Outcome]) -> Outcome | None:
         outcome: Outcome = future.result(timeout=_SECONDS_FOR_A_RESULT)
     except TimeoutError:
         return None
+    except (CancelledError, OSError):
+        raise FabricError(_GONE) from None
     except KilledWorker:
         return Outcome(
             run.key,

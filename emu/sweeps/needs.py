@@ -15,8 +15,8 @@ def need_packages() -> None:
     if missing:
         raise HostError(
             f"sweeps need {', '.join(missing)}",
-            remedy="install them with `python -m pip install 'emu[sweep]'`, or `make setup` in "
-            "the source",
+            remedy="in emu's source, `make setup` installs them, or `python -m pip install "
+            "--editable '.[sweep]'`",
         )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import emu
-from emu.errors import EmuError
+from emu.errors import EmuError, FabricError
 from emu.measure.bootstrap import LEVEL, METHOD, RESAMPLES
 from emu.output_dir import refuse_unwritable, write_text, writing_into
 from emu.report.run_figures import unit_of
@@ -36,7 +36,7 @@ class Finished:
     view: View
     files: Mapping[str, Path]
     """What a file has -> its path."""
-    stop: KeyboardInterrupt | EmuError | None
+    stop: KeyboardInterrupt | FabricError | None
     """What stopped it; None: all runs are over."""
 
 
@@ -56,17 +56,19 @@ def run_sweep(
     address of a Dask cluster instead. `results`: the figures to show; chosen unless given.
     `stream`: where progress goes. A sweep that is stopped keeps its finished runs.
 
-    Raises UsageError for a folder that cannot be written and a figure that there is not.
+    Raises UsageError for a folder that cannot be written; and for a figure that there is not, when
+    the runs are over and written.
     """
     refuse_unwritable(folder)
     store = Store(folder)
     rows = store.finished(made)
-    kept, stop = len(rows), None
+    kept = len(rows)
+    stop: KeyboardInterrupt | FabricError | None = None
     with writing_into(folder):
         try:
             _do(made, store, rows, workers or _cores(), scheduler, stream, on_note)
-        except KeyboardInterrupt as interrupt:
-            stop = interrupt
+        except (KeyboardInterrupt, FabricError) as stopped:
+            stop = stopped
         return _written(made, store, rows, len(rows) - kept, results, stop)
 
 
@@ -86,6 +88,8 @@ def _do(
     with cluster(scheduler, min(workers, len(left))) as used:
         if used.dashboard:
             on_note(f"Dask's dashboard: {used.dashboard}")
+        if scheduler is not None and not used.threads:
+            on_note(f"the cluster at {scheduler} has no worker yet; the sweep waits for one")
         with SweepLine(made.name, len(made.runs), len(rows), stream) as line:
             for run, outcome in execute(used, made, left):
                 rows[run.key] = store.add(made, run, outcome)
@@ -102,7 +106,7 @@ def _written(
     rows: Mapping[str, Row],
     computed: int,
     results: Sequence[str],
-    stop: KeyboardInterrupt | EmuError | None,
+    stop: KeyboardInterrupt | FabricError | None,
 ) -> Finished:
     ordered = [rows[run.key] for run in made.runs if run.key in rows]
     if not ordered:

@@ -279,6 +279,33 @@ def test_an_existing_cluster_is_used(spec: Path, tmp_path: Path) -> None:
     assert not found.failed["error"].any()
 
 
+def test_a_scheduler_that_dies_ends_the_sweep(spec: Path, tmp_path: Path) -> None:
+    """What was done is kept, and no run has failed."""
+    out = tmp_path / "out"
+    script = (
+        "import sys, time; from emu.sweeps.cluster import cluster\n"
+        "with cluster(None, 1) as used:\n"
+        "    print(used.client.scheduler_info()['address'], flush=True); time.sleep(100)"
+    )
+    scheduler = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert scheduler.stdout is not None
+    address = scheduler.stdout.readline().strip()
+    words = [sys.executable, "-m", "emu.cli.main", "sweep", str(spec), "--scheduler", address]
+    words += ["--seeds", "1000", "--out", str(out), "--quiet"]
+    sweep = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    rows = out / "runs"
+    eventually(lambda: rows.exists() and len(list(rows.glob("*.parquet"))) >= 5)
+    scheduler.kill()
+    scheduler.wait()
+    _, errors = sweep.communicate(timeout=120)
+    assert sweep.returncode == ExitCode.FAILED
+    assert "the Dask scheduler has gone" in errors
+    assert "Traceback" not in errors
+    read = pd.read_parquet(out / "runs.parquet")
+    assert len(read) >= 5
+    assert not read["error"].any()
+
+
 def test_a_scheduler_that_does_not_answer_is_named(
     spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -330,5 +357,5 @@ def test_missing_packages_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch, s
     from emu.sweeps import needs
 
     monkeypatch.setattr(needs, "PACKAGES", ("distributed", "no_such_package"))
-    with pytest.raises(HostError, match=r"no_such_package; .*'emu\[sweep\]'"):
+    with pytest.raises(HostError, match=r"no_such_package; .*'\.\[sweep\]'"):
         emu.sweep(spec)
