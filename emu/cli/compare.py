@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn, TextIO
 
@@ -25,17 +26,17 @@ from emu.cli.ranks import assists, first_rank
 from emu.cli.runner import chosen_runner
 from emu.cli.stopping import sigterm_interrupts
 from emu.clocks import REAL, VIRTUAL, Clock
-from emu.errors import EmuError, UsageError
+from emu.errors import EmuError, ExitCode, UsageError
 from emu.models import FLOW, PACKETS
 from emu.mpi_environment import mpi_ranks
 from emu.report.both_models import BothModels, models_document
 from emu.report.clocks import BothClocks, Seeds, clocks_document
 from emu.report.reruns import with_seeds
 from emu.report.run_view import RunFacts
-from emu.report.seeds import OverSeeds, Variant
+from emu.report.seeds import OverSeeds, SeedRun, Variant
 from emu.report.summary import to_json
 from emu.report.text import print_clocks, print_comparison, print_models
-from emu.report.verdict import exit_code
+from emu.report.verdict import exit_code, worst
 from emu.report.write import (
     comparison_document,
     write_clocks,
@@ -111,21 +112,18 @@ def command(
         variants = spec.variants()
         runner = chosen_runner(model, clock, threads, [*variants.values()], quiet=quiet)
         _refuse([spec], runner)
-        by_seed, stop = _run_all(variants, _seeds(spec, seeds), runner, folder, quiet=quiet)
-    runs = [*next(iter(by_seed.values())).values()] if by_seed else []
-    missing = list(variants)[len(runs) :]
-    if stop is not None and not runs:
-        raise stop
-    over = _over(variants, by_seed) if seeds > 1 else None
+        done = _run_all(variants, _seeds(spec, seeds), runner, folder, quiet=quiet)
+    runs, missing = done.first, list(variants)[len(done.first) :]
+    if done.stop is not None and not runs:
+        raise done.stop
+    over = done.over_seeds if seeds > 1 else None
     files = write_comparison(spec.name, runs, folder, missing, over)
     print_comparison(runs, files, stream, missing, over)
     if as_json:
         click.echo(comparison_document(runs, missing, over), nl=False)
-    if stop is not None:
-        raise stop
-    everything = [run for own in by_seed.values() for run in own.values()]
-    checks = [check for run in everything for check in run.checks]
-    sys.exit(exit_code([run.summary for run in everything], checks))
+    if done.stop is not None:
+        raise done.stop
+    sys.exit(worst(done.exit_codes))
 
 
 def _refuse_both(*, clocks: bool, models: bool) -> None:
@@ -217,8 +215,28 @@ def _on_both(name: str, spec: Spec, folder: Path, place: Path, *, quiet: bool) -
     return BothClocks(on(REAL), on(VIRTUAL))
 
 
-RunsBySeed = dict[int, dict[str, RunFacts]]
-"""Seed -> variant -> its run."""
+@dataclass
+class _Done:
+    """The runs of a comparison that are over."""
+
+    first: list[RunFacts] = field(default_factory=list)
+    """Those of the first seed."""
+    by_variant: dict[str, dict[int, SeedRun]] = field(default_factory=dict)
+    """Variant -> seed -> what is kept of its run."""
+    exit_codes: list[ExitCode] = field(default_factory=list)
+    stop: EmuError | KeyboardInterrupt | None = None
+    """What ended the comparison before its last run."""
+
+    def add(self, name: str, seed: int, run: RunFacts) -> None:
+        if name not in self.by_variant:
+            self.first.append(run)
+        self.by_variant.setdefault(name, {})[seed] = SeedRun.of(run)
+        self.exit_codes.append(exit_code([run.summary], run.checks))
+
+    @property
+    def over_seeds(self) -> OverSeeds:
+        variants = [Variant(name, runs) for name, runs in self.by_variant.items()]
+        return OverSeeds(variants, list(dict.fromkeys(s for v in variants for s in v.runs)))
 
 
 def _seeds(spec: Spec, count: int) -> list[int]:
@@ -228,11 +246,10 @@ def _seeds(spec: Spec, count: int) -> list[int]:
 
 def _run_all(
     variants: Mapping[str, Spec], seeds: Sequence[int], runner: Runner, folder: Path, *, quiet: bool
-) -> tuple[RunsBySeed, EmuError | KeyboardInterrupt | None]:
-    """Runs all variants with all seeds, and writes each run when it is over. Returns the finished
-    runs, and the exception if a run failed or was stopped. Of several seeds, a variant's own seed
-    is the first, and the others follow it."""
-    runs: RunsBySeed = {}
+) -> _Done:
+    """Runs all variants with all seeds, and writes each run when it is over. Of several seeds, a
+    variant's own seed is the first, and the others follow it."""
+    done = _Done()
     try:
         with sigterm_interrupts():
             for seed in seeds:
@@ -245,18 +262,7 @@ def _run_all(
                         out, title = out / f"seed-{own}", f"{name}, seed {own}"
                     facts = RunFacts(name, *record(title, spec, runner, out, quiet=quiet))
                     write_run(facts, out)
-                    runs.setdefault(seed, {})[name] = facts
+                    done.add(name, seed, facts)
     except (EmuError, KeyboardInterrupt) as stop:
-        return runs, stop
-    return runs, None
-
-
-def _over(variants: Mapping[str, Spec], runs: RunsBySeed) -> OverSeeds:
-    """The runs of each variant by seed."""
-    return OverSeeds(
-        [
-            Variant(name, {seed: own[name] for seed, own in runs.items() if name in own})
-            for name in variants
-        ],
-        list(runs),
-    )
+        done.stop = stop
+    return done

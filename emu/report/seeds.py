@@ -25,8 +25,22 @@ from emu.measure.bootstrap import (
 from emu.report.run_figures import RunFigure, run_figures, written
 from emu.report.run_view import RunFacts
 from emu.report.table import NOT_APPLICABLE, Cell, Column, Table, Tone
+from emu.report.verdict import CheckResult
 
 NO_DIFFERENCE = "no difference shown"
+
+
+@dataclass(frozen=True)
+class SeedRun:
+    """What is kept of a variant's run with one seed. All that a run recorded may be large."""
+
+    figures: tuple[RunFigure, ...]
+    """Empty of a run that is no result."""
+    checks: tuple[CheckResult, ...]
+
+    @staticmethod
+    def of(run: RunFacts) -> SeedRun:
+        return SeedRun(tuple(run_figures(run)) if run.conclusive else (), run.checks)
 
 
 @dataclass(frozen=True)
@@ -34,14 +48,14 @@ class Variant:
     """A variant's runs, by seed. Seeds whose run was stopped are missing."""
 
     name: str
-    runs: Mapping[int, RunFacts]
+    runs: Mapping[int, SeedRun]
 
     @cached_property
     def figures(self) -> dict[str, dict[int, RunFigure]]:
-        """Name of a figure -> the figure by seed. A run that is no result has none."""
+        """Name of a figure -> the figure by seed."""
         found: dict[str, dict[int, RunFigure]] = {}
         for seed, run in self.runs.items():
-            for figure in run_figures(run) if run.conclusive else ():
+            for figure in run.figures:
                 found.setdefault(figure.name, {})[seed] = figure
         return found
 

@@ -1,8 +1,8 @@
 """The runs of a sweep, and the key of each.
 
 The key is a hash of all that decides the results: the spec with the point's changes and the seed,
-the model, the version of the package and the compiled core. Two points with the same key are one
-run.
+the files that it names, the model, the version of the package and the compiled core. Two points
+with the same key are one run.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from typing import Any
 
 import emu
 from emu.errors import EmuError, SpecError, UsageError
+from emu.regular import open_regular
 from emu.spec.diagnostic import Place, Places
 from emu.spec.document import Document
 from emu.spec.scenario import Spec
 from emu.spec.settings import change
+from emu.spec.validation import files_named
 from emu.sweeps.points import VARIANT, Settings
 from emu.sweeps.units import KeyColumn, key_column
 from emu.sweeps.work import Task, runner_for, spec_at
@@ -131,8 +133,11 @@ def _base(spec: Spec) -> str:
 
 def key_of(base: str, settings: Settings, model: str) -> str:
     """The key of a run: what it is made of, as a hash in hexadecimal digits."""
+    data, left_over = _changed(base, settings)
     made_of = {
-        "spec": _changed(base, settings),
+        "spec": data,
+        "left over": left_over,
+        "files": [_digest(path) for path in files_named(data)],
         "model": model,
         "version": emu.__version__,
         "core": _core_digest(),
@@ -141,15 +146,13 @@ def key_of(base: str, settings: Settings, model: str) -> str:
     return sha256(text.encode()).hexdigest()[:_KEY_LETTERS]
 
 
-def _changed(base: str, settings: Settings) -> Any:
-    """The spec's data with the changes. What cannot be changed stands beside it: such a point
-    fails, and needs a key of its own."""
+def _changed(base: str, settings: Settings) -> tuple[dict[str, Any], Settings]:
+    """The spec's data with the changes; and all changes if one of them cannot be made, as such a
+    point fails, and needs a key of its own."""
     document = Document(json.loads(base), Places(Place(0, 0, "")))
     for key, value in settings.items():
         change(document, key, value, key)
-    if document.findings:
-        return [document.data, settings]
-    return document.data
+    return document.data, settings if document.findings else {}
 
 
 @cache
@@ -157,7 +160,16 @@ def _core_digest() -> str:
     """The hash of the compiled core."""
     from emu import _core
 
-    return sha256(Path(_core.__file__).read_bytes()).hexdigest()
+    return _digest(Path(_core.__file__))
+
+
+def _digest(path: Path) -> str:
+    """The hash of a file; empty if it cannot be read, since then the run says so."""
+    try:
+        with open_regular(path) as file:
+            return sha256(file.read()).hexdigest()
+    except (OSError, ValueError):
+        return ""
 
 
 def _refuse_bad_keys(made: Plan) -> None:

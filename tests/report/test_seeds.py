@@ -15,7 +15,14 @@ from emu.cli.compare import command
 from emu.errors import UsageError
 from emu.measure.bootstrap import interval_of
 from emu.report.run_view import RunFacts
-from emu.report.seeds import NO_DIFFERENCE, OverSeeds, Variant, seeds_document, seeds_tables
+from emu.report.seeds import (
+    NO_DIFFERENCE,
+    OverSeeds,
+    SeedRun,
+    Variant,
+    seeds_document,
+    seeds_tables,
+)
 from tests.support.synthetic import INCONCLUSIVE, record, run, spec
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +36,9 @@ def facts(last_ns: int | None) -> RunFacts:
 
 
 def variant(name: str, *last_ns: int | None) -> Variant:
-    return Variant(name, {seed: facts(last) for seed, last in enumerate(last_ns, start=7)})
+    return Variant(
+        name, {seed: SeedRun.of(facts(last)) for seed, last in enumerate(last_ns, start=7)}
+    )
 
 
 def over(*variants: Variant) -> OverSeeds:
@@ -83,8 +92,9 @@ def test_few_seeds_show_no_difference() -> None:
 def test_seeds_without_a_result_are_left_out_of_both() -> None:
     """A run that the machine could not keep up with, and one whose flows did not finish."""
     one, other = variant("pfc", *[600_000] * 7), variant("ib", *[500_000] * 6, None)
-    late = replace(one.runs[7].recording, fidelity=INCONCLUSIVE)
-    one = Variant("pfc", {**one.runs, 7: run(late, one.runs[7].spec)})
+    late = facts(600_000)
+    late = run(replace(late.recording, fidelity=INCONCLUSIVE), late.spec)
+    one = Variant("pfc", {**one.runs, 7: SeedRun.of(late)})
     found = difference(over(one, other))
     assert (found["runs"], found["differs"]) == (5, True)
     assert seeds_document(over(one, other))["variants"]["pfc"][LAST]["runs"] == 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,16 @@ def test_version_and_core_are_in_the_key(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.undo()
     monkeypatch.setattr(plan_module, "_core_digest", lambda: "another")
     assert len({before, other_version, key_of("{}", {}, "packets")}) == 3
+
+
+def test_files_that_the_spec_names_are_in_the_key(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    base = json.dumps({"traffic": [{"name": "trace", "file": str(trace)}]})
+    found = set()
+    for text in ("one", "other"):
+        trace.write_text(text)
+        found.add(key_of(base, {}, "packets"))
+    assert len(found) == 2
 
 
 def test_the_same_point_twice_is_one_run() -> None:

@@ -84,3 +84,8 @@ def exit_code(summaries: Iterable[Summary], results: Iterable[CheckResult]) -> E
     if any(result.passed is False for result in results):
         return ExitCode.CHECK_FAILED
     return ExitCode.OK
+
+
+def worst(codes: Iterable[ExitCode]) -> ExitCode:
+    """The exit code of several runs: inconclusive comes before failed, as in each of them."""
+    return max(codes, default=ExitCode.OK)
