@@ -194,7 +194,7 @@ class _Nics:
         lib.uverbs_charge(server, now_ps)
         lib.uverbs_take_requests(server, now_ps)
         self._server.delayed.carry_out(now_ps)
-        until_ps = self._earliest_end(now_ps)
+        until_ps = max(self._earliest_end(now_ps), now_ps)
         lib.uverbs_let_time_pass(server)
         self._event[0] = False
         self._exact.stop_at_event(self._event, None if until_ps == _NEVER else until_ps)
@@ -202,12 +202,21 @@ class _Nics:
             self._answer_lab()  # programs may not post: time up to `until` is promised
         self._give()
         if outcome is Outcome.IDLE:
+            self._be_idle()
+
+    def _be_idle(self) -> None:
+        """Waits for programs or the lab. A thread may have begun to wait in the library meanwhile,
+        while others sleep in the kernel."""
+        server = self._server.core
+        lib.uverbs_set_idle(server, True)
+        if self._earliest_end(self._fabric.now_ps) == _NEVER:
             self._idle.poll(_SECONDS_A_LOOK if lib.uverbs_seems_to_wait(server) else None)
+        lib.uverbs_set_idle(server, False)
 
     def _earliest_end(self, now_ps: int) -> int:
         """When something happens at the latest: a wait of a program ends, or the connection
         manager's patience. _NEVER: nothing does."""
-        ends = [lib.uverbs_earliest_end(self._server.core, now_ps)]
+        ends = [int(lib.uverbs_earliest_end(self._server.core, now_ps))]
         if (of_connections := self._server.connections.deadline_ps) is not None:
             ends.append(of_connections)
         if self._server.delayed:

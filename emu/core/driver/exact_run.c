@@ -153,6 +153,8 @@ static bool skip_rest(struct exact_driver *driver, const struct window *own,
 {
     if (own->activity != FABRIC_RESTS || other->activity != FABRIC_RESTS)
         return false;
+    if (own->arrives != NEVER || other->arrives != NEVER) /* between the processes */
+        return false;
     picoseconds to = earlier(earlier(own->awaits, other->awaits), standing_time(driver));
     picoseconds latest = own->now > other->now ? own->now : other->now;
     if (to == NEVER || to <= latest)

@@ -5,8 +5,6 @@
 
 #include "library.h"
 
-enum { DESTROY_NS = 10000 };
-
 /* ---- making ---------------------------------------------------------------------------------- */
 
 static bool transport_of(enum ibv_qp_type type, uint32_t *transport)
@@ -155,21 +153,8 @@ EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
     return (struct ibv_qp_ex *)qp;
 }
 
-/* A NIC takes some time for this, in which the last acknowledgements leave. On the real clock that
- * time passes anyway. */
-static void wait_for_acknowledgements(void)
-{
-    const struct connection *nics = connection();
-    if (!nics || !nics->clock.is_exact)
-        return;
-    int64_t until_ns = emulated_ns() + DESTROY_NS;
-    while (emulated_ns() < until_ns)
-        wait_for_news(until_ns);
-}
-
 EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
-    wait_for_acknowledgements();
     int error = destroy(qp->handle);
     if (error)
         return error;
