@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 def listed(words: Sequence[str], most: int | None = None) -> str:
@@ -23,3 +23,8 @@ def shortened(words: Sequence[str], most: int) -> str:
 def counted(count: int, noun: str) -> str:
     """`1 port`, `2 ports`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def on_hosts(counts: Mapping[str, int]) -> str:
+    """How many there are on which hosts: `2 on h1, 1 on h3`."""
+    return ", ".join(f"{count} on {host}" for host, count in counts.items())

@@ -18,6 +18,7 @@ from emu.cli.options import json_option, lab_argument
 from emu.clocks import EXACT
 from emu.errors import ExitCode, FabricError, UsageError
 from emu.units import format_rate, format_time_ns, write_time
+from emu.words import on_hosts
 
 if TYPE_CHECKING:
     from emu.daemon.client import LabClient
@@ -141,6 +142,8 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
         f"  {_time(status)}  forwarded by {status['plane']}"
         f"  marked by {status['marker']}  traffic: {traffic['state']}"
     )
+    if programs := status["programs"]:
+        yield f"  verbs programs: {on_hosts(programs)}"
     for sentence in status["diagnosis"]:
         yield f"  ! {sentence}"
     for note in status["notes"]:

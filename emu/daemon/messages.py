@@ -64,6 +64,8 @@ class Status:
     """Whether hosts can send IP packets to each other."""
     up_seconds: float
     traffic: TrafficStatus
+    programs: dict[str, int]
+    """How many verbs programs use the NIC of each host that has any."""
     sweeps: tuple[Sweep, ...]
     links: tuple[LinkChange, ...]
 

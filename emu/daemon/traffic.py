@@ -28,6 +28,7 @@ from emu.lab.observation_file import read_observation
 from emu.lab.processes import carry_out, set_up_tcp
 from emu.lab.session import Programs, Session
 from emu.lab.supervisor import Supervisor
+from emu.words import on_hosts
 
 
 @dataclass(frozen=True)
@@ -82,10 +83,9 @@ class Traffic:
     def _refuse_beside_programs(self) -> None:
         """The traffic's NICs would replace those that the programs use."""
         if programs := self._nics.programs():
-            hosts = ", ".join(f"{count} on {host}" for host, count in sorted(programs.items()))
             raise UsageError(
-                f"verbs programs use the hosts' NICs: {hosts}; end them, or wait for their end, "
-                "then start the traffic"
+                f"verbs programs use the hosts' NICs: {on_hosts(programs)}; end them, or wait for "
+                "their end, then start the traffic"
             )
 
     @property

@@ -47,6 +47,7 @@ STATUS = Status(
     ip=True,
     up_seconds=1,
     traffic=TrafficStatus(),
+    programs={},
     sweeps=(),
     links=(),
 )

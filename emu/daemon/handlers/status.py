@@ -28,6 +28,7 @@ def status_of(lab: ServedLab) -> Status:
         ip=session.has_ip,
         up_seconds=time.monotonic() - lab.began,
         traffic=lab.traffic.status,
+        programs=lab.nics.programs(),
         sweeps=tuple(session.subnet.sweeps) if session.subnet else (),
         links=routing.links.entries if routing else (),
     )
