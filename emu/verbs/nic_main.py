@@ -202,16 +202,7 @@ class _Nics:
             self._answer_lab()  # programs may not post: time up to `until` is promised
         self._give()
         if outcome is Outcome.IDLE:
-            self._be_idle()
-
-    def _be_idle(self) -> None:
-        """Waits for programs or the lab. A thread may have begun to wait in the library meanwhile,
-        while others sleep in the kernel."""
-        server = self._server.core
-        lib.uverbs_set_idle(server, True)
-        if self._earliest_end(self._fabric.now_ps) == _NEVER:
             self._idle.poll(_SECONDS_A_LOOK if lib.uverbs_seems_to_wait(server) else None)
-        lib.uverbs_set_idle(server, False)
 
     def _earliest_end(self, now_ps: int) -> int:
         """When something happens at the latest: a wait of a program ends, or the connection

@@ -152,10 +152,10 @@ static struct uverbs_cqe as_entry(const struct work_completion *completion)
 
 static void lose(struct uverbs_completions *completions)
 {
+    __atomic_store_n(&completions->shared->overrun, 1, __ATOMIC_SEQ_CST);
     if (!completions->is_overrun)
         uverbs_send_event(completions->client, UVERBS_CQ_ERROR, completions->handle);
     completions->is_overrun = true;
-    completions->shared->overrun = 1;
 }
 
 static void notify(struct uverbs_completions *completions, bool is_solicited)

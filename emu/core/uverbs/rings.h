@@ -135,7 +135,6 @@ struct uverbs_session {
 struct uverbs_time {
     int64_t now_ps;
     uint32_t passes; /* a futex: while it is not 0, `now_ps` is not the time yet */
-    uint32_t idle;   /* nothing is left to happen: threads that begin to wait wake the NICs */
 };
 
 /* ---- events, read from pipes ---------------------------------------------------------------- */

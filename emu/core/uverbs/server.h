@@ -108,9 +108,6 @@ void uverbs_set_cpu_factor(struct uverbs_server *server, double factor);
 /* After uverbs_settle: what programs have computed by now takes emulated time. */
 void uverbs_charge(struct uverbs_server *server, int64_t now_ps);
 
-/* While idle, the NICs are woken by every thread that begins to wait in the library. */
-void uverbs_set_idle(struct uverbs_server *server, bool idle);
-
 /* The earliest end of a wait in the library, or of computing, in picoseconds; INT64_MAX: there is
  * none. */
 int64_t uverbs_earliest_end(const struct uverbs_server *server, int64_t now_ps);

@@ -277,11 +277,6 @@ void uverbs_let_time_pass(struct uverbs_server *server)
             nic_watch_writes(client->nic, server->event, false);
 }
 
-void uverbs_set_idle(struct uverbs_server *server, bool idle)
-{
-    __atomic_store_n(&server->time->idle, idle, __ATOMIC_SEQ_CST);
-}
-
 /* A thread may also end its wait itself. */
 static void end_wait(struct uverbs_session *session, struct uverbs_thread *thread)
 {

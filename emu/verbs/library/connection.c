@@ -308,8 +308,9 @@ void ring_doorbell(struct emu_ring *ring)
         return;
     pthread_mutex_lock(&ringing);
     session->doorbells[session->rings % UVERBS_DOORBELLS] = ring->doorbell;
-    __atomic_store_n(&session->rings, session->rings + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&session->rings, session->rings + 1, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&ringing);
-    if (!connected.clock.is_exact)
+    if (!connected.clock.is_exact ||
+        __atomic_load_n(&connected.time->rests, __ATOMIC_SEQ_CST))
         wake_nics();
 }

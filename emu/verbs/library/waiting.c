@@ -26,14 +26,11 @@ static uint32_t load(const uint32_t *word)
 
 /* ---- the thread's place in the session ---------------------------------------------------- */
 
-/* The NICs wait for the last thread that runs, or for any when they are idle: the others may sleep
- * in the kernel for long. */
 static void stop_running(struct uverbs_session *of)
 {
     const struct connection *nics = connection();
     uint64_t one = 1;
-    bool is_last = __atomic_sub_fetch(&of->running, 1, __ATOMIC_SEQ_CST) == 0;
-    if (nics && (is_last || load(&nics->time->idle))) {
+    if (__atomic_sub_fetch(&of->running, 1, __ATOMIC_SEQ_CST) == 0 && nics) {
         ssize_t written = write(nics->bell_fd, &one, sizeof one);
         (void)written;
     }

@@ -1,0 +1,29 @@
+/* Two connected queue pairs of one NIC, for test programs that need no other host. */
+#ifndef ONE_HOST_H
+#define ONE_HOST_H
+
+#include "two_ends.h"
+
+enum { WINDOW_BYTES = 16 * 4096 };
+
+static struct end near_end, far_end;
+static char window[WINDOW_BYTES] __attribute__((aligned(4096))); /* the peer's memory */
+
+static void connect_both(void)
+{
+    near_end = end_open(NULL);
+    far_end = near_end;
+    struct ibv_cq *cq = ibv_create_cq(near_end.context, 64, NULL, NULL, 0);
+    MUST(cq);
+    end_add_qp(&near_end, cq, NULL, 16);
+    end_add_qp(&far_end, cq, NULL, 16);
+    near_end.far = far_end.own;
+    far_end.far = near_end.own;
+    end_to_init(&near_end);
+    end_to_init(&far_end);
+    end_to_rts(&near_end);
+    end_to_rts(&far_end);
+    end_register(&far_end, window, sizeof window);
+}
+
+#endif

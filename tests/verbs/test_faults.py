@@ -1,0 +1,90 @@
+"""What programs see when something goes wrong: the statuses and events of the manual pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import Popen
+
+import pytest
+
+from tests.support.exact_lab import EXACT
+from tests.support.lab_fabrics import clos_spec
+from tests.support.user import wait
+from tests.support.verbs_compile import compiled, needs_verbs
+from tests.support.verbs_programs import ProgramsLab, programs_lab
+
+pytestmark = [needs_verbs, pytest.mark.usefixtures("lab_machine")]
+
+ACCESS_ERROR = "remote access error 136\nstate ERR\n"
+ACCESS_EVENT = "local access violation work queue error\nstate ERR\n"
+FINE = "state RTS\n"
+
+
+@pytest.fixture(scope="module")
+def lab(open_folder: Path) -> Iterator[ProgramsLab]:
+    with programs_lab(open_folder, clos_spec(), *EXACT) as up:
+        yield up
+
+
+@pytest.fixture(scope="module")
+def mistakes(open_folder: Path) -> str:
+    return compiled("mistakes", open_folder)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "client", "server"),
+    [
+        pytest.param("wrong_rkey", ACCESS_ERROR, ACCESS_EVENT, id="wrong rkey"),
+        pytest.param("out_of_bounds", ACCESS_ERROR, ACCESS_EVENT, id="beyond the region"),
+        pytest.param("denied_write", ACCESS_ERROR, ACCESS_EVENT, id="WRITE without access flag"),
+        pytest.param("denied_read", ACCESS_ERROR, ACCESS_EVENT, id="READ without access flag"),
+        pytest.param("wrong_lkey", "local protection error 81\nstate ERR\n", FINE, id="wrong lkey"),
+        pytest.param(
+            "small_receive",
+            "remote invalid request error 138\nstate ERR\n",
+            "receive: local length error 106\nstate ERR\n",
+            id="receive too small",
+        ),
+        pytest.param(
+            "no_receive", "RNR retry counter exceeded 135\nstate ERR\n", FINE, id="no receive"
+        ),
+        pytest.param("full_queue", "ENOMEM\nstate RTS\n", FINE, id="full send queue"),
+        pytest.param("overrun", "CQ error\npoll -1\nstate RTS\n", FINE, id="CQ overrun"),
+    ],
+)
+def test_mistake_has_the_status_of_the_manual(
+    lab: ProgramsLab, mistakes: str, mistake: str, client: str, server: str
+) -> None:
+    printed = lab.pair((mistakes, mistake), (mistakes, mistake, "@h1"))
+    assert printed == (f"listens\n{server}", client)
+
+
+def test_lost_link_is_an_event_and_ends_the_retries(lab: ProgramsLab, mistakes: str) -> None:
+    server = lab.start("h1", mistakes, "link_down")
+    _read_until(server, "listens")
+    client = lab.start("h3", mistakes, "link_down", "@h1")
+    _read_until(client, "ready")
+    _emu(lab, "fault", "set", "{name: cut, link-down: {cable: 'leaf2:h3'}}")
+    seen = _read_until(client, "failed")
+    assert seen == ["transport retry counter exceeded 129", "port error", "down"]
+    _emu(lab, "fault", "clear", "cut")
+    ended = wait(client)
+    assert ended.out == "port active\nactive\nstate ERR\n", ended
+    assert wait(server).out == FINE
+
+
+def _emu(lab: ProgramsLab, *words: str) -> None:
+    ended = lab.user.run_emu(*words)
+    assert ended.code == 0, ended.err
+
+
+def _read_until(program: Popen[bytes], last: str) -> list[str]:
+    """The lines before that line."""
+    assert program.stdout is not None
+    lines: list[str] = []
+    for line in iter(program.stdout.readline, b""):
+        if line.decode().rstrip() == last:
+            return lines
+        lines.append(line.decode().rstrip())
+    raise AssertionError(f"no {last}: {lines}, {wait(program)}")
