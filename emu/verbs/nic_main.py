@@ -202,7 +202,14 @@ class _Nics:
             self._answer_lab()  # programs may not post: time up to `until` is promised
         self._give()
         if outcome is Outcome.IDLE:
+            self._rest()
+
+    def _rest(self) -> None:
+        """Waits until there is something to do."""
+        server = self._server.core
+        if lib.uverbs_rest(server):
             self._idle.poll(_SECONDS_A_LOOK if lib.uverbs_seems_to_wait(server) else None)
+        lib.uverbs_end_rest(server)
 
     def _earliest_end(self, now_ps: int) -> int:
         """When something happens at the latest: a wait of a program ends, or the connection

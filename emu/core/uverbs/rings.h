@@ -135,6 +135,7 @@ struct uverbs_session {
 struct uverbs_time {
     int64_t now_ps;
     uint32_t passes; /* a futex: while it is not 0, `now_ps` is not the time yet */
+    uint32_t rests;  /* the NICs have nothing to do, up to new work or another end of a wait */
 };
 
 /* ---- events, read from pipes ---------------------------------------------------------------- */

@@ -311,6 +311,25 @@ static void end_waits(struct uverbs_client *client, picoseconds now)
     client->written_messages = messages;
 }
 
+static bool has_new_work(const struct uverbs_server *server)
+{
+    for (const struct uverbs_client *client = server->clients; client; client = client->next)
+        if (load(&client->session->rings) != client->rings_taken)
+            return true;
+    return false;
+}
+
+bool uverbs_rest(struct uverbs_server *server)
+{
+    __atomic_store_n(&server->time->rests, 1, __ATOMIC_SEQ_CST);
+    return !has_new_work(server) && uverbs_earliest_end(server, INT64_MAX) == INT64_MAX;
+}
+
+void uverbs_end_rest(struct uverbs_server *server)
+{
+    __atomic_store_n(&server->time->rests, 0, __ATOMIC_SEQ_CST);
+}
+
 void uverbs_set_time(struct uverbs_server *server, picoseconds now)
 {
     __atomic_store_n(&server->time->now_ps, now, __ATOMIC_SEQ_CST);

@@ -52,6 +52,11 @@ void put_alarm(struct alarm *alarm, int64_t at_ns)
     *at = alarm;
 }
 
+static int64_t first_ns(void)
+{
+    return first ? first->at_ns : INT64_MAX;
+}
+
 static void ring_due(void)
 {
     while (first && first->at_ns <= emulated_ns()) {
@@ -68,13 +73,21 @@ static void *keep_time(void *unused)
     for (;;) {
         before = lock_alarms();
         ring_due();
-        uint32_t wakes = begin_wait(first ? first->at_ns : INT64_MAX, UVERBS_NO_NEWS);
+        uint32_t wakes = begin_wait(first_ns(), UVERBS_NO_NEWS);
         keeper_waits_until = own_end_of_wait();
         unlock_alarms(&before);
         if (!keeper_waits_until)
             return unused; /* there are too many threads */
         end_wait(wakes);
     }
+}
+
+/* If it does not wait now, it looks itself before it does. */
+static void change_wait(void)
+{
+    if (keeper_waits_until)
+        __atomic_store_n(keeper_waits_until, first_ns(), __ATOMIC_SEQ_CST);
+    wake_resting_nics();
 }
 
 /* With the signals of lock_alarms blocked. */
@@ -96,13 +109,13 @@ void set_alarm_locked(struct alarm *alarm, int64_t at_ns)
     put_alarm(alarm, at_ns);
     if (!is_kept)
         begin_keeping();
-    if (keeper_waits_until && at_ns < __atomic_load_n(keeper_waits_until, __ATOMIC_SEQ_CST))
-        __atomic_store_n(keeper_waits_until, at_ns, __ATOMIC_SEQ_CST);
+    change_wait();
 }
 
 void clear_alarm_locked(struct alarm *alarm)
 {
     take_out(alarm);
+    change_wait();
 }
 
 void set_alarm(struct alarm *alarm, int64_t at_ns)

@@ -154,6 +154,7 @@ static int open_session(struct connection *made, struct uverbs_reply *reply)
     if (session_fd < 0)
         return errno;
     made->session = session;
+    made->session->held = 1; /* up to count_threads: this thread runs */
     made->memory_fd = new_memory("emu-memory", ADDRESS_SPACE, NULL);
     const int given[] = {session_fd, made->memory_fd};
     struct uverbs_request request = {
@@ -235,6 +236,7 @@ static int open_connection(void)
     connected = made;
     if (made.clock.is_exact)
         count_threads();
+    release_time();
     return 0;
 }
 
@@ -291,7 +293,7 @@ int destroy(uint32_t handle)
 /* ---- doorbells
  * ----------------------------------------------------------------------------------- */
 
-static void wake_nics(void)
+void wake_nics(void)
 {
     uint64_t one = 1;
     ssize_t written = write(connected.bell_fd, &one, sizeof one);
@@ -310,7 +312,6 @@ void ring_doorbell(struct emu_ring *ring)
     session->doorbells[session->rings % UVERBS_DOORBELLS] = ring->doorbell;
     __atomic_store_n(&session->rings, session->rings + 1, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&ringing);
-    if (!connected.clock.is_exact ||
-        __atomic_load_n(&connected.time->rests, __ATOMIC_SEQ_CST))
+    if (!connected.clock.is_exact || __atomic_load_n(&connected.time->rests, __ATOMIC_SEQ_CST))
         wake_nics();
 }

@@ -138,6 +138,7 @@ int destroy(uint32_t handle);
 int new_memory(const char *name, uint64_t bytes, void **memory);
 /* The NICs read a queue's doorbell when emulated time next passes; on the real clock, now. */
 void ring_doorbell(struct emu_ring *ring);
+void wake_nics(void);
 /* One line on stderr, if EMU_VERBS_DEBUG is set. */
 void debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Says so, sets errno, and returns EOPNOTSUPP. */
@@ -236,6 +237,8 @@ void hold_time(void);
 void release_time(void);
 /* Sends this signal to the process by `send(of)`, and returns when a thread handles it. */
 void send_signal(int number, void (*send)(void *), void *of);
+/* If they sleep because nothing will happen: it may now. */
+void wake_resting_nics(void);
 int64_t emulated_ps(void);
 int64_t emulated_ns(void);
 

@@ -28,12 +28,16 @@ static uint32_t load(const uint32_t *word)
 
 static void stop_running(struct uverbs_session *of)
 {
-    const struct connection *nics = connection();
-    uint64_t one = 1;
-    if (__atomic_sub_fetch(&of->running, 1, __ATOMIC_SEQ_CST) == 0 && nics) {
-        ssize_t written = write(nics->bell_fd, &one, sizeof one);
-        (void)written;
-    }
+    if (__atomic_sub_fetch(&of->running, 1, __ATOMIC_SEQ_CST) == 0)
+        wake_nics();
+    else
+        wake_resting_nics();
+}
+
+void wake_resting_nics(void)
+{
+    if (load(&present_connection()->time->rests))
+        wake_nics();
 }
 
 static void raise_slots(struct uverbs_session *of, uint32_t to)
@@ -72,7 +76,7 @@ static struct uverbs_thread *present_place(struct uverbs_session *of, uint32_t t
 void count_thread(uint32_t tid)
 {
     const struct connection *nics = present_connection();
-    if (nics && !present_place(nics->session, tid))
+    if (!present_place(nics->session, tid))
         new_place(nics->session, tid);
 }
 
