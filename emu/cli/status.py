@@ -148,6 +148,8 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
         yield f"  ! {sentence}"
     for note in status["notes"]:
         yield f"  {note}"
+    if (cpu := _computing(status)) is not None:
+        yield f"  {cpu}"
     for sweep in status["sweeps"]:
         at, seconds = format_time_ns(sweep["at_ns"]), sweep["seconds"]
         yield f"  links changed at {at}; OpenSM had new tables {seconds:.3f} s later"
@@ -168,6 +170,17 @@ def _time(status: dict[str, Any]) -> str:
     state, now_ps = status["time"]["state"], status["time"]["now_ps"]
     now = format_time_ns(now_ps / 1000) if state == "runs" else write_time(now_ps)
     return f"exact clock: {_STATES[state]} {now}"
+
+
+def _computing(status: dict[str, Any]) -> str | None:
+    """What it costs that programs compute, unless it is free."""
+    cpu = status["spec"].get("hosts", {}).get("cpu", "free")
+    if status["clock"] != EXACT.name or cpu == "free":
+        return None
+    return (
+        f"programs that compute take emulated time (hosts.cpu: {cpu}): their results differ from "
+        "run to run"
+    )
 
 
 def _outcome(flow: dict[str, Any]) -> str:

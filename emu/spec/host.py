@@ -18,6 +18,7 @@ from emu.spec.cc_keys import CongestionControlKeys
 from emu.spec.ecn_feedback import Cnp
 from emu.spec.host_path import HostPath
 from emu.spec.notes import note
+from emu.spec.processor_time import FREE, ProcessorTime
 from emu.spec.quantities import AUTO, AUTO_WRITTEN, Integer, Time
 from emu.spec.recovery import RECOVERIES, Recovery, RecoveryName
 from emu.spec.scale_up import ScaleUp
@@ -264,6 +265,14 @@ class HostDefaults(HostSpec):
         "between the hosts' kernels for each flow, over the RoCE fabric's lossy class or over "
         "IPoIB. TCP needs the real clock.",
         json_schema_extra=note(why="RDMA is the purpose of the fabric"),
+    )
+    cpu: ProcessorTime = Field(
+        default=FREE,
+        description="The emulated time that verbs programs on hosts take to compute, on the exact "
+        "clock. free: none, and results are the same in every run; measured x FACTOR: FACTOR times "
+        "the processor time that a program uses between two waits, so results differ from run to "
+        "run. The real clock does not use it.",
+        json_schema_extra=note(why="only then does a program have the same results in every run"),
     )
     nodes: dict[str, HostSpec] = Field(
         default={},

@@ -121,6 +121,7 @@ class _Nics:
             self._shown,
             self._event,
         )
+        lib.uverbs_set_cpu_factor(self._server.core, spec.hosts.cpu)
         self._poll = select.epoll()
         for source in (channel, queries, self._server):
             self._poll.register(source.fileno(), select.EPOLLIN)
