@@ -46,7 +46,7 @@ def run_in_namespaces(
     answer, namespaces = lab.ask(GetNamespaces(node))
     environment = {**os.environ, **answer.environment, **settings}
     host = node if rdma and node in answer.tasks else None
-    if host:
+    if host and "LD_PRELOAD" not in settings:  # both libraries would be the program's clock
         preloaded = filter(None, (str(_VERBS_LIBRARY), environment.get("LD_PRELOAD")))
         environment["LD_PRELOAD"] = " ".join(preloaded)
         environment[VARIABLE] = str(PLACE)

@@ -55,9 +55,7 @@ def test_nothing_stays_of_killed_programs(lab: ProgramsLab, deaths: str) -> None
     assert resident_kb(nics) < before_kb + MORE_KB
 
 
-def test_programs_work_beside_dying_ones(
-    lab: ProgramsLab, deaths: str, mistakes: str
-) -> None:
+def test_programs_work_beside_dying_ones(lab: ProgramsLab, deaths: str, mistakes: str) -> None:
     """On the same host, and between others."""
     dying = lab.start("h1", deaths, str(DEATHS))
     for hosts in (("h1", "h3"), ("h2", "h4")):

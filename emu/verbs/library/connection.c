@@ -182,9 +182,9 @@ static int open_session(struct connection *made, struct uverbs_reply *reply)
  * lost. */
 static void in_child(void)
 {
+    copy_shared_pages(connected.memory_fd);
     if (connected.session) {
         reconnects |= connected.clock.is_exact;
-        copy_shared_pages(connected.memory_fd);
         close(connected.socket);
         close(connected.memory_fd);
         close(connected.bell_fd);
@@ -192,9 +192,9 @@ static void in_child(void)
         mmap(connected.session, sizeof *connected.session, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         connected = (struct connection){.socket = -1};
-        pthread_mutex_init(&lock, NULL);
-        pthread_mutex_init(&asking, NULL);
     }
+    pthread_mutex_init(&lock, NULL);
+    pthread_mutex_init(&asking, NULL);
     forget_place();
     forget_alarms();
     forget_timers();
