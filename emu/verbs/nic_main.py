@@ -46,6 +46,8 @@ _NEVER = 2**63 - 1
 _PROGRAMS_TURN = (Outcome.EVENT, Outcome.IDLE)
 _SECONDS_A_TURN = 0.02
 _PS_BETWEEN_DELAYED = 1_000_000
+_LONGEST_RUN_PS = 10**10
+"""10 ms. A program that begins or ends is not answered before."""
 _SECONDS_A_LOOK = 0.001
 """While nothing happens, at programs that compute without a call of verbs."""
 _SECONDS_BETWEEN_POSTS = 0.1
@@ -213,14 +215,15 @@ class _Nics:
         lib.uverbs_end_rest(server)
 
     def _earliest_end(self, now_ps: int) -> int:
-        """When something happens at the latest: a wait of a program ends, or the connection
-        manager's patience. _NEVER: nothing does."""
+        """Up to when emulated time may run: a wait of a program ends, or the connection manager's
+        patience. _NEVER: until something happens."""
         ends = [int(lib.uverbs_earliest_end(self._server.core, now_ps))]
         if (of_connections := self._server.connections.deadline_ps) is not None:
             ends.append(of_connections)
         if self._server.delayed:
             ends.append(now_ps + _PS_BETWEEN_DELAYED)
-        return min(ends)
+        end = min(ends)
+        return end if end == _NEVER else min(end, now_ps + _LONGEST_RUN_PS)
 
     def _turn_real(self) -> None:
         self._server.delayed.carry_out(self._fabric.now_ps)

@@ -84,8 +84,8 @@ class Connection:
     def __init__(
         self, local_id: int, ca_guid: int, psn: int, path: Path, send: Send, tell: Tell
     ) -> None:
-        """`psn`: the first that this end's queue pair sends. `send` and `tell` take messages for the
-        other end and events for the program."""
+        """`psn`: the first that this end's queue pair sends. `send` takes messages for the other
+        end, `tell` takes events for the program."""
         self.state = State.IDLE
         self.local_id = local_id
         self.remote_id = 0
@@ -308,8 +308,8 @@ class Connection:
 
     @staticmethod
     def param_of(message: Req | Rep) -> ConnParam:
-        """What the program learns of the other end's message. The other end's depth is the most that
-        this end must answer."""
+        """What the program learns of the other end's message. The other end's depth is the most
+        that this end must answer."""
         retries = message.retry_count if isinstance(message, Req) else 0
         return ConnParam(
             private_data=message.private_data,

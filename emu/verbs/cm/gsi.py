@@ -1,8 +1,8 @@
 """The General Services Interfaces of NICs: queue pair 1 of each, for management datagrams (IBTA vol
 1, 13.5.3).
 
-All of them complete into one queue, so that one look tells whether anything has come. Queue pairs 0,
-for the subnet's own management, do not exist here: a subnet manager reaches no NIC by packets.
+All of them complete into one queue, so that one look tells whether anything has come. Queue pairs
+0, for the subnet's own management, do not exist here: a subnet manager reaches no NIC by packets.
 """
 
 from __future__ import annotations

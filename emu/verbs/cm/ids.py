@@ -10,6 +10,7 @@ import errno
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -55,10 +56,8 @@ class _Channel:
     def put(self, pending: _Pending) -> None:
         self.pending.append(pending)
         lib.uverbs_have_news(self._client)
-        try:
+        with suppress(OSError):  # it is full of such bytes, or the program has closed it
             os.write(self._file, b"\0")
-        except OSError:  # it is full of such bytes, or the program has closed it
-            pass
 
     def take_from(self, other: _Channel, id_: Identifier) -> None:
         """Gets that identifier's events."""
@@ -90,7 +89,9 @@ class Identifier:
         return partial(made._tell_request, self)
 
     def _tell_request(self, listener: Identifier, event: Event) -> None:
-        assert self.talk and event.source and event.destination
+        assert self.talk
+        assert event.source
+        assert event.destination
         self.source, self.destination = event.source, event.destination
         self.talk.tell = self.tell
         listener.channel.put(_Pending(self, event, listener))

@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 from emu.errors import LocalProtocolError
 from emu.verbs.cm.messages import Message, SidrRep, SidrReq, SidrStatus
-from emu.verbs.cm.path import ANSWER_PS, ConnParam, Event, EventKind, Path, Send, Tell
+from emu.verbs.cm.path import ANSWER_PS, NOTHING, ConnParam, Event, EventKind, Path, Send, Tell
 
 _MOST_RETRIES = 15
 
@@ -56,7 +56,7 @@ class Lookup:
         self.state = LookupState.ASKING
         self.tell(event)
 
-    def answer(self, status: SidrStatus, param: ConnParam = ConnParam()) -> None:
+    def answer(self, status: SidrStatus, param: ConnParam = NOTHING) -> None:
         """Answers it, with the number and Q_Key of a queue pair if the status is VALID."""
         self._must_be(LookupState.ASKING)
         assert self._request

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from emu.errors import RemoteProtocolError
 from emu.verbs.cm.connection import Connection, State
+from emu.verbs.cm.deadlines import Deadlines
 from emu.verbs.cm.ip_service import HEADER_BYTES, Endpoint, IpHeader, PortSpace, service_of
 from emu.verbs.cm.lookup import Lookup
 from emu.verbs.cm.mad import Mad
@@ -71,7 +72,8 @@ class Network(Protocol):
 class Manager:
     """The connection manager of a host."""
 
-    def __init__(self, network: Network, send: SendPacket, seed: str) -> None:
+    def __init__(self, network: Network, send: SendPacket, deadlines: Deadlines, seed: str) -> None:
+        """`seed`: of the PSNs of connections."""
         self.network = network
         self.ports: Ports[Listener] = Ports()
         self._send = send
@@ -84,12 +86,7 @@ class Manager:
         self._keys: dict[int, _Key] = {}
         self._forgotten: set[int] = set()
         """IDs of those whose program has no use for them any more."""
-        self._deadlines: dict[int, int] = {}
-
-    @property
-    def deadline_ps(self) -> int | None:
-        """When `expire` must be called; None: not by itself."""
-        return min(self._deadlines.values(), default=None)
+        self._deadlines = deadlines
 
     # ---- for programs --------------------------------------------------------------
 
@@ -121,10 +118,8 @@ class Manager:
             return
         if number in self._forgotten and _is_over(talk):
             self._drop(number)
-        elif talk.deadline_ps is None:
-            self._deadlines.pop(number, None)
         else:
-            self._deadlines[number] = talk.deadline_ps
+            self._deadlines.set((self, number), talk.deadline_ps, partial(self._expire, talk))
 
     def forget(self, talk: Talk, *, now_ps: int) -> None:
         """The program has no use for it any more. It is ended in an orderly way."""
@@ -147,12 +142,9 @@ class Manager:
         elif message is not None:
             self._answered(message, source, mad.transaction, now_ps)
 
-    def expire(self, *, now_ps: int) -> None:
-        """Does what is due."""
-        for number in [number for number, at in self._deadlines.items() if at <= now_ps]:
-            talk = self._talks[number]
-            talk.expire(now_ps=now_ps)
-            self.changed(talk)
+    def _expire(self, talk: Talk, now_ps: int) -> None:
+        talk.expire(now_ps=now_ps)
+        self.changed(talk)
 
     # ---- messages ----------------------------------------------------------------------
 
@@ -161,6 +153,7 @@ class Manager:
         key = source, type(request), number
         if known := self._received.get(key):
             known.receive(request, now_ps=now)
+            self.changed(known)
             return
         path = self.network.path_back(request, source)
         found = self._listener(request)
@@ -250,7 +243,7 @@ class Manager:
     def _drop(self, number: int) -> None:
         del self._talks[number]
         self._forgotten.discard(number)
-        self._deadlines.pop(number, None)
+        self._deadlines.set((self, number), None, _never)
         self._transactions.pop(number, None)
         if key := self._keys.pop(number, None):
             del self._received[key]
@@ -264,3 +257,7 @@ def _is_over(talk: Talk) -> bool:
 
 def _ignore(event: Event) -> None:
     """Nobody wants to know."""
+
+
+def _never(now_ps: int) -> None:
+    """Nothing is due."""

@@ -65,10 +65,10 @@ class Transport(IntEnum):
 class Req:
     """A request for a connection."""
 
-    # 0 id | 8 service | 16 GUID | 28 Q_Key | 32 QPN, resources | 36 EECN, depth | 40 EECN, timeout,
-    # transport, flow control | 44 PSN, timeout, retries | 48 P_Key | 50 MTU, RNR retries |
-    # 51 CM retries, SRQ | 52 LIDs | 56 GIDs | 88 flow label, rate | 92 class, hops, SL, ACK timeout |
-    # 96 the alternate path | 140 private data
+    # 0 id | 8 service | 16 GUID | 28 Q_Key | 32 QPN, resources | 36 EECN, depth |
+    # 40 EECN, timeout, transport, flow control | 44 PSN, timeout, retries | 48 P_Key |
+    # 50 MTU, RNR retries | 51 CM retries, SRQ | 52 LIDs | 56 GIDs | 88 flow label, rate |
+    # 92 class, hops, SL, ACK timeout | 96 the alternate path | 140 private data
     _fixed: ClassVar[Struct] = Struct("!I4xQQ4xIIIIIHBBHH16s16sIBBBB")
     _private_at: ClassVar[int] = 140
     attribute: ClassVar[Attribute] = Attribute.REQ
@@ -196,8 +196,8 @@ class Req:
 class Rep:
     """The answer to a REQ: the connection is accepted."""
 
-    # 0 ids | 8 Q_Key | 12 QPN | 16 EECN | 20 PSN | 24 resources, depth | 26 ACK delay, flow control |
-    # 27 RNR retries, SRQ | 28 GUID | 36 private data
+    # 0 ids | 8 Q_Key | 12 QPN | 16 EECN | 20 PSN | 24 resources, depth |
+    # 26 ACK delay, flow control | 27 RNR retries, SRQ | 28 GUID | 36 private data
     _fixed: ClassVar[Struct] = Struct("!IIIIIIBBBBQ")
     attribute: ClassVar[Attribute] = Attribute.REP
     private_bytes: ClassVar[int] = DATA_BYTES - _fixed.size
@@ -270,7 +270,8 @@ class _Pair:
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        return cls(*_IDS.unpack_from(data), data[_IDS.size :])
+        local_id, remote_id = _IDS.unpack_from(data)
+        return cls(local_id, remote_id, data[_IDS.size :])
 
     def build(self) -> bytes:
         return _IDS.pack(self.local_id, self.remote_id) + self.private_data
@@ -359,7 +360,8 @@ class SidrReq:
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        return cls(*cls._fixed.unpack_from(data), data[cls._fixed.size :])
+        request_id, pkey, service_id = cls._fixed.unpack_from(data)
+        return cls(request_id, pkey, service_id, data[cls._fixed.size :])
 
     def build(self) -> bytes:
         return self._fixed.pack(self.request_id, self.pkey, self.service_id) + self.private_data

@@ -82,6 +82,9 @@ class ConnParam:
     qkey: int = 0
 
 
+NOTHING = ConnParam()
+
+
 @dataclass(frozen=True)
 class Event:
     """What one end tells its program. `status`: a negative errno, the reason of a rejection, or
@@ -89,7 +92,7 @@ class Event:
 
     kind: EventKind
     status: int = 0
-    param: ConnParam = ConnParam()
+    param: ConnParam = NOTHING
     source: Endpoint | None = None
     """Of a request: this end, ..."""
     destination: Endpoint | None = None

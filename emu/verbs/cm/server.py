@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from emu.rdma.context import Context
+from emu.verbs.cm.deadlines import Deadlines
 from emu.verbs.cm.gsi import GeneralServices
 from emu.verbs.cm.ids import ProgramIds
 from emu.verbs.cm.manager import Manager
@@ -21,9 +22,15 @@ class ConnectionManagers:
         hosts = tuple(contexts.values())
         self._clock = hosts[0].clock
         self._gsi = GeneralServices(hosts)
+        self._deadlines = Deadlines()
         self._networks = [HostNetwork(context, hosts) for context in hosts]
         self._managers = [
-            Manager(network, partial(self._gsi.send, number), f"{context.spec.seed} {context.name}")
+            Manager(
+                network,
+                partial(self._gsi.send, number),
+                self._deadlines,
+                seed=f"{context.spec.seed} {context.name} connections",
+            )
             for number, (network, context) in enumerate(zip(self._networks, hosts, strict=True))
         ]
         self._number = {context.name: number for number, context in enumerate(hosts)}
@@ -38,15 +45,12 @@ class ConnectionManagers:
     @property
     def deadline_ps(self) -> int | None:
         """When `go_on` must be called at the latest."""
-        deadlines = (manager.deadline_ps for manager in self._managers)
-        return min((one for one in deadlines if one is not None), default=None)
+        return self._deadlines.earliest_ps
 
     def go_on(self) -> None:
         """Takes what has come, and does what is due."""
         now_ps = self._clock.now_ps
         for number, source, packet in self._gsi.received():
             self._managers[number].receive(source, packet, now_ps=now_ps)
-        for manager in self._managers:
-            deadline_ps = manager.deadline_ps
-            if deadline_ps is not None and deadline_ps <= now_ps:
-                manager.expire(now_ps=now_ps)
+        if self._deadlines.earliest_ps is not None:
+            self._deadlines.expire(now_ps)

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <rdma/rsocket.h>
+
 #include "cm_library.h"
 
 enum { MOST_RETRIES = 7 };
@@ -240,6 +242,13 @@ EXPORT int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 {
     (void)id, (void)addr;
     return result_of(unsupported("multicast"));
+}
+
+/* Those of librdmacm know the inside of its identifiers, which these have not. */
+EXPORT int rsocket(int domain, int type, int protocol)
+{
+    (void)domain, (void)type, (void)protocol;
+    return result_of(unsupported("rsockets"));
 }
 
 EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)

@@ -65,18 +65,9 @@ static void fill_conn(struct rdma_conn_param *to, const struct uverbs_cm_param *
 static void fill_ud(struct rdma_ud_param *to, const struct uverbs_cm_param *from,
                     const struct uverbs_cm_path *path)
 {
-    const struct connection *nics = connection();
     *to = (struct rdma_ud_param){
-        .private_data_len = from->private_bytes,
-        .ah_attr = {.dlid = path->remote_lid, .sl = path->sl, .port_num = PORT_NUMBER},
-        .qp_num = from->qp_num,
-        .qkey = from->qkey};
-    if (!nics || !nics->device.is_ethernet)
-        return;
-    to->ah_attr.is_global = 1;
-    to->ah_attr.grh.hop_limit = path->hop_limit;
-    to->ah_attr.grh.traffic_class = path->traffic_class;
-    memcpy(to->ah_attr.grh.dgid.raw, path->remote_gid, sizeof path->remote_gid);
+        .private_data_len = from->private_bytes, .qp_num = from->qp_num, .qkey = from->qkey};
+    set_ah_attr(&to->ah_attr, path);
 }
 
 static void fill(struct cm_event *to, struct cm_id *id, const struct uverbs_cm_reply *from)

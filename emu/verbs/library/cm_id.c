@@ -273,10 +273,7 @@ void set_path(struct cm_id *id, const struct uverbs_cm_path *path)
                                        .packet_life_time = (uint8_t)(path->ack_timeout - 1)};
     memcpy(record->sgid.raw, path->local_gid, sizeof path->local_gid);
     memcpy(record->dgid.raw, path->remote_gid, sizeof path->remote_gid);
-    uint8_t code = IBV_MTU_256;
-    while (128U << code < path->mtu && code < IBV_MTU_4096)
-        code++;
-    record->mtu = id->mtu_code = code;
+    record->mtu = (uint8_t)mtu_code(path->mtu);
     id->id.route.path_rec = record;
     id->id.route.num_paths = 1;
 }

@@ -7,8 +7,8 @@
  * Names, results, errno and events are those of librdmacm's manual pages. An identifier moves its
  * queue pair through its states, as there: INIT when it is made, RTR and RTS when it is connected.
  *
- * Left out, with EOPNOTSUPP: multicast, port spaces other than TCP and UDP, IPv6 but for "any", and
- * paths that the program chooses itself. */
+ * Left out, with EOPNOTSUPP: multicast, rsockets, port spaces other than TCP and UDP, IPv6 but for
+ * "any", and paths that the program chooses itself. */
 #ifndef EMU_VERBS_CM_LIBRARY_H
 #define EMU_VERBS_CM_LIBRARY_H
 
@@ -37,7 +37,6 @@ struct cm_id {
     uint8_t traffic_class, ack_timeout;
     uint8_t responder_resources, initiator_depth; /* of the connection */
     struct ibv_sa_path_rec path;
-    uint8_t mtu_code; /* of the path */
     /* Of an endpoint: */
     bool makes_qps; /* for its requests, like this: */
     struct ibv_qp_init_attr qp_init_attr;
@@ -85,6 +84,8 @@ int finish(struct cm_id *id);
 
 /* ---- cm_qp.c ------------------------------------------------------------------------------- */
 
+/* The way to the other end, as queue pairs and address handles have it. */
+void set_ah_attr(struct ibv_ah_attr *to, const struct uverbs_cm_path *path);
 /* With at most so many outstanding READs and atomics; RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH: as
  * agreed. They return 0 or errno. */
 int modify_to_rtr(struct cm_id *id, uint8_t responder_resources);

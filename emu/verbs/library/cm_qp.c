@@ -22,7 +22,7 @@ static void init_attributes(const struct cm_id *id, struct ibv_qp_attr *attr, in
     *mask |= IBV_QP_ACCESS_FLAGS;
 }
 
-static void fill_path(struct ibv_ah_attr *to, const struct uverbs_cm_path *path)
+void set_ah_attr(struct ibv_ah_attr *to, const struct uverbs_cm_path *path)
 {
     const struct connection *nics = connection();
     *to = (struct ibv_ah_attr){.dlid = path->remote_lid, .sl = path->sl, .port_num = PORT_NUMBER};
@@ -34,14 +34,6 @@ static void fill_path(struct ibv_ah_attr *to, const struct uverbs_cm_path *path)
     memcpy(to->grh.dgid.raw, path->remote_gid, sizeof path->remote_gid);
 }
 
-static enum ibv_mtu mtu_code(uint32_t bytes)
-{
-    enum ibv_mtu code = IBV_MTU_256;
-    while (128U << code < bytes && code < IBV_MTU_4096)
-        code++;
-    return code;
-}
-
 static void rtr_attributes(const struct cm_id *id, const struct uverbs_reply *reply,
                            struct ibv_qp_attr *attr, int *mask)
 {
@@ -51,7 +43,7 @@ static void rtr_attributes(const struct cm_id *id, const struct uverbs_reply *re
                                  .rq_psn = reply->attr.rq_psn,
                                  .max_dest_rd_atomic = reply->attr.max_dest_rd_atomic,
                                  .min_rnr_timer = reply->attr.min_rnr_timer};
-    fill_path(&attr->ah_attr, &reply->cm.state.path);
+    set_ah_attr(&attr->ah_attr, &reply->cm.state.path);
     *mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
     if (id->id.qp_type == IBV_QPT_RC)
         *mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;

@@ -166,7 +166,7 @@ int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 /* ---- the port ----------------------------------------------------------------------------------
  */
 
-static enum ibv_mtu mtu_code(uint32_t bytes)
+enum ibv_mtu mtu_code(uint32_t bytes)
 {
     enum ibv_mtu code = IBV_MTU_256;
     for (uint32_t mtu = 256; mtu < bytes && code < IBV_MTU_4096; mtu *= 2)

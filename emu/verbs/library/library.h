@@ -158,6 +158,10 @@ void await_acknowledgements(const uint32_t *acknowledged, const uint32_t *events
 /* The NIC's names of IBV_ACCESS flags. */
 uint32_t access_of(unsigned access);
 
+/* ---- device.c ------------------------------------------------------------------------------- */
+
+enum ibv_mtu mtu_code(uint32_t bytes);
+
 /* ---- address.c ------------------------------------------------------------------------------ */
 
 /* The IPv4 address or LID that an address vector leads to. Returns 0, or EINVAL. */
