@@ -175,13 +175,13 @@ class Connection:
         self._ready_to_use()
 
     def disconnect(self, *, now_ps: int) -> None:
-        """Sends a DREQ, or the answer to that of the other end."""
+        """Sends a DREQ, or the answer to that of the other end. Does nothing to a connection that
+        has ended, or never began, as on Linux."""
         if self.state is State.DREQ_RCVD:
             self._ended(now_ps)
-            return
-        self._must_be(State.ESTABLISHED, State.REP_SENT)
-        request = Dreq(self.local_id, self.remote_id, self.agreed.remote_qpn)
-        self._await_answer(State.DREQ_SENT, request, now_ps)
+        elif self.state in (State.ESTABLISHED, State.REP_SENT):
+            request = Dreq(self.local_id, self.remote_id, self.agreed.remote_qpn)
+            self._await_answer(State.DREQ_SENT, request, now_ps)
 
     def abandon(self, *, now_ps: int) -> None:
         """The program has ended, or wants the connection no more."""
@@ -296,6 +296,7 @@ class Connection:
         (State.REP_SENT, Rej): _rejected,
         (State.REP_SENT, Dreq): _asked_to_end,
         (State.REP_RCVD, Rej): _rejected,
+        (State.REP_RCVD, Dreq): _asked_to_end,
         (State.ESTABLISHED, Rep): _reply_again,
         (State.ESTABLISHED, Dreq): _asked_to_end,
         (State.DREQ_SENT, Dreq): _both_end,
@@ -339,7 +340,8 @@ class Connection:
 
     def _refuse(self, rejected: Rejected, reason: Reason, private_data: bytes = b"") -> None:
         self._become(State.IDLE)
-        self._send(Rej(self.local_id, self.remote_id, rejected, reason, private_data))
+        info = self._ca_guid.to_bytes(8) if reason is Reason.TIMEOUT else b""
+        self._send(Rej(self.local_id, self.remote_id, rejected, reason, private_data, info))
 
     def _ready_to_use(self) -> None:
         self._send(Rtu(self.local_id, self.remote_id))

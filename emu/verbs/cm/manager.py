@@ -215,6 +215,8 @@ class Manager:
     def _talk_of(self, message: Message, source: int) -> Talk | None:
         if isinstance(message, Req | SidrReq):
             return None
+        if isinstance(message, Rej) and message.remote_id == 0:
+            return self._received.get((source, Req, message.local_id))
         number = message.request_id if isinstance(message, SidrRep) else message.remote_id
         talk = self._talks.get(number)
         if talk is None or talk.path.address != source:

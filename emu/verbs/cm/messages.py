@@ -332,15 +332,23 @@ class Rej:
     reason: int
     """Reason, or another number from elsewhere."""
     private_data: bytes = b""
+    info: bytes = b""
+    """Additional information. Of TIMEOUT, the GUID of the sender, whose peer may not be known."""
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        local_id, remote_id, rejected, _, reason, _ = cls._fixed.unpack_from(data)
-        return cls(local_id, remote_id, rejected >> 6, reason, data[cls._fixed.size :])
+        local_id, remote_id, rejected, length, reason, info = cls._fixed.unpack_from(data)
+        private = data[cls._fixed.size :]
+        return cls(local_id, remote_id, rejected >> 6, reason, private, info[: length >> 1])
 
     def build(self) -> bytes:
         fixed = self._fixed.pack(
-            self.local_id, self.remote_id, self.rejected << 6, 0, self.reason, b""
+            self.local_id,
+            self.remote_id,
+            self.rejected << 6,
+            len(self.info) << 1,
+            self.reason,
+            self.info,
         )
         return fixed + self.private_data
 

@@ -1,0 +1,141 @@
+"""librdmacm's own programs and perftest on hosts of a lab on the exact clock, unmodified."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import Popen
+
+import pytest
+
+from tests.support.background_lab import at_home, lab_up
+from tests.support.tshark import MALFORMED, number, tshark
+from tests.support.user import Ended, User, wait
+
+SPEC = """
+name: connections
+fabric: FABRIC
+topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 2}
+"""
+SERVER = "10.0.0.1"
+PAIRS = (
+    ("rping -s -C 2 -q", f"rping -c -a {SERVER} -C 2 -q"),
+    ("ucmatose -c 3", f"ucmatose -c 3 -s {SERVER}"),
+    ("ucmatose", f"ucmatose -m -s {SERVER}"),
+    ("udaddy", f"udaddy -s {SERVER}"),
+    ("rdma_server", f"rdma_client -s {SERVER}"),
+)
+_ATTEMPTS = 50
+"""Of a client whose server does not listen yet."""
+REQ, REP, RTU, DREQ, DREP = 0x10, 0x13, 0x14, 0x15, 0x16
+
+pytestmark = [
+    pytest.mark.skipif(
+        shutil.which(program) is None, reason=f"needs {program}: apt-get install {package}"
+    )
+    for program, package in (("rping", "rdmacm-utils"), ("ib_write_bw", "perftest"))
+]
+
+
+@pytest.fixture(params=["roce", "ib"])
+def me(myself: User, request: pytest.FixtureRequest) -> Iterator[User]:
+    user = at_home(myself)
+    with lab_up(user, SPEC.replace("FABRIC", request.param), "--clock", "exact"):
+        yield user
+
+
+def _on(host: str, command: str) -> tuple[str, ...]:
+    return ("exec", host, "--", *command.split())
+
+
+def _run_pair(user: User, server: str, client: str) -> tuple[Ended, Ended]:
+    """Both to their ends. A client that comes too early is rejected, and comes again."""
+    serving = user.emu(*_on("h1", server))
+    for _ in range(_ATTEMPTS):
+        ended = user.run_emu(*_on("h2", client))
+        if ended.code == 0:
+            break
+    else:
+        serving.kill()
+        pytest.fail(f"{client}: {ended}")
+    return wait(serving), ended
+
+
+def test_programs_of_librdmacm_run_to_their_end(me: User) -> None:
+    for server, client in PAIRS:
+        served, asked = _run_pair(me, server, client)
+        assert (served.code, asked.code) == (0, 0), (server, served, asked)
+
+
+def test_pings_arrive_whole(me: User) -> None:
+    served, asked = _run_pair(me, "rping -s -C 5 -v", f"rping -c -a {SERVER} -C 5 -v")
+    assert (served.code, asked.code) == (0, 0), (served, asked)
+    assert served.out.count("server ping data: rdma-ping-") == 5
+    assert asked.out.count("ping data: rdma-ping-") == 5
+
+
+@pytest.mark.parametrize("me", ["roce"], indirect=True)
+def test_perftest_connects_by_librdmacm(me: User) -> None:
+    for program in ("ib_write_bw", "ib_send_lat", "ib_read_bw -q 2", "ib_send_bw -c UD"):
+        command = f"{program} -R -F -n 100"
+        served, asked = _run_pair(me, command, f"{command} {SERVER}")
+        assert (served.code, asked.code) == (0, 0), (program, served, asked)
+
+
+def test_connection_to_a_port_without_listener_is_rejected(me: User) -> None:
+    ended = me.run_emu(*_on("h2", f"rping -c -a {SERVER} -C 1"))
+    assert ended.code != 0
+    assert "RDMA_CM_EVENT_REJECTED, error 8" in ended.out + ended.err
+
+
+def test_address_of_no_host_is_an_error(me: User) -> None:
+    ended = me.run_emu(*_on("h2", "rping -c -a 10.9.9.9 -C 1"))
+    assert ended.code != 0
+    assert "RDMA_CM_EVENT_ADDR_ERROR, error -113" in ended.out + ended.err
+
+
+def test_end_of_a_program_disconnects_the_other(me: User) -> None:
+    server = me.emu("exec", "h1", "--", "bash", "-c", "echo $$; exec rping -s -P")
+    assert server.stdout
+    pid = server.stdout.readline().decode().strip()
+    client = _endless_client(me)
+    assert me.run_emu(*_on("h1", f"kill -9 {pid}")).code == 0
+    ended = wait(client)
+    assert "client DISCONNECT EVENT" in ended.out + ended.err
+    server.communicate()
+
+
+def _endless_client(user: User) -> Popen[bytes]:
+    """A client that has exchanged data with the server."""
+    command = f"stdbuf -oL rping -c -a {SERVER} -v -C 1000000000"
+    for _ in range(_ATTEMPTS):
+        client = user.emu(*_on("h2", command))
+        assert client.stdout
+        if client.stdout.readline().startswith(b"ping data"):
+            return client
+        client.communicate()
+    pytest.fail("the server never listened")
+
+
+@pytest.mark.parametrize("me", ["roce"], indirect=True)
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark: apt-get install tshark")
+def test_tshark_sees_the_connection(me: User) -> None:
+    file = me.home.parent / "connection.pcapng"
+    capture = me.emu("capture", "leaf1:h1")
+    assert capture.stdout
+    head = capture.stdout.read(4)
+    _run_pair(me, "rping -s -C 1", f"rping -c -a {SERVER} -C 1")
+    capture.send_signal(signal.SIGINT)
+    out, _ = capture.communicate()
+    file.write_bytes(head + out)
+    assert _attributes(file)[-5:] == [REQ, REP, RTU, DREQ, DREP]
+
+
+def _attributes(file: Path) -> list[int]:
+    rows = tshark(file, ["infiniband.bth.destqp", "infiniband.mad.attributeid"])
+    messages = [row for row in rows if row["infiniband.mad.attributeid"]]
+    assert {row[MALFORMED] for row in messages} == {""}
+    assert {number(row["infiniband.bth.destqp"]) for row in messages} == {1}
+    return [number(row["infiniband.mad.attributeid"]) for row in messages]
