@@ -4,9 +4,9 @@ They work from the first program that opens its device until the lab ends them.
 
 On the exact clock, emulated time passes while all threads of all programs wait:
 
-    answer requests ─▶ all wait? ─▶ take work ─▶ run to the next event ─▶ give completions ─┐
-          ▲                                                                                 │
-          └─────────────────────────────────────────────────────────────────────────────────┘
+    answer requests until all wait ─▶ take work ─▶ run to the next event ─▶ give completions ─┐
+          ▲                                                                                   │
+          └───────────────────────────────────────────────────────────────────────────────────┘
 """
 
 from __future__ import annotations
@@ -154,7 +154,9 @@ class _Nics:
             self._exact.join(memory, Wakes(nudge, resume), endless=True)
             self._idle.register(self._poll.fileno(), select.EPOLLIN)
             self._idle.register(self._exact.nudge, select.EPOLLIN)
+            self._idle.register(self._server.bell, select.EPOLLIN)
         else:
+            self._server.answer_bell()
             self._fabric.prefault()
             be_punctual()
             if self._ip:
@@ -166,7 +168,6 @@ class _Nics:
         turn = self._turn_exact if self._setup.exact else self._turn_real
         posted = 0.0
         while True:
-            self._answer()
             turn()
             if time.monotonic() - posted > _SECONDS_BETWEEN_POSTS:
                 self.tables.post()
@@ -193,6 +194,7 @@ class _Nics:
     def _turn_exact(self) -> None:
         server, now_ps = self._server.core, self._fabric.now_ps
         if not lib.uverbs_settle(server, self._poll.fileno()):
+            self._answer()
             return
         lib.uverbs_charge(server, now_ps)
         lib.uverbs_take_requests(server, now_ps)
@@ -226,6 +228,7 @@ class _Nics:
         return end if end == _NEVER else min(end, now_ps + _LONGEST_RUN_PS)
 
     def _turn_real(self) -> None:
+        self._answer()
         self._server.delayed.carry_out(self._fabric.now_ps)
         lib.uverbs_take_requests(self._server.core, self._fabric.now_ps)
         self._event[0] = False

@@ -83,21 +83,25 @@ class VerbsServer:
         self._contexts = contexts
         self.connections = ConnectionManagers(contexts)
         self._clock = clock
-        self._bell, self._bell_of_programs = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        """Programs write into it when they have work, or wait."""
+        self.bell, self._bell_of_programs = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        """Programs write into it when they have work, or wait; on the exact clock, if the NICs
+        sleep."""
         self._time = os.memfd_create("emulated-time", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self._time, lib.uverbs_time_bytes())
-        self.core = lib.uverbs_server_new(self._time, event)
+        self.core = lib.uverbs_server_new(self._time, self.bell, event)
         fcntl.fcntl(self._time, fcntl.F_ADD_SEALS, _TIME_SEALS)
         self._poll = select.epoll()
         self._listener = listener
         self._host_of = {_network_of(task): host for host, task in tasks.items()}
         self._listens = False
         self._listen()
-        self._poll.register(self._bell, select.EPOLLIN)
         self._programs: dict[int, _Program] = {}
         self.delayed = DelayedWork()
         """Ends of queue pairs that wait."""
+
+    def answer_bell(self) -> None:
+        """From now on the bell is something to answer, too."""
+        self._poll.register(self.bell, select.EPOLLIN)
 
     def fileno(self) -> int:
         """Readable when there is something to answer."""
@@ -114,15 +118,15 @@ class VerbsServer:
             self._end(program)
         self._poll.close()
         lib.uverbs_server_free(self.core)
-        for file in (self._bell, self._bell_of_programs, self._time):
+        for file in (self.bell, self._bell_of_programs, self._time):
             os.close(file)
 
     def answer(self) -> None:
         """Answers all requests that are there. Does not wait."""
         for descriptor, _ in self._poll.poll(0):
-            if descriptor == self._bell:
+            if descriptor == self.bell:
                 with suppress(BlockingIOError):  # a program may read it, too
-                    os.read(self._bell, _BELL_BYTES)
+                    os.read(self.bell, _BELL_BYTES)
             elif descriptor == self._listener.fileno():
                 self._accept()
             elif descriptor in self._programs:  # otherwise an answer before has ended it

@@ -35,12 +35,10 @@ struct nic {
     picoseconds data_from; /* memory has no data for packets before */
     struct timer data_ready;
     struct rx_throttle rx_throttle;
-    bool ignores_cnps; /* a fault */
-    uint64_t writes;   /* of other hosts into memory here */
-    uint64_t written_messages;
-    bool *written;         /* becomes true with the next; NULL: nobody wants to know */
-    bool watches_messages; /* `written`: with the end of a message */
-    bool *link_changed;    /* becomes true when the link does; NULL: likewise */
+    bool ignores_cnps;  /* a fault */
+    uint64_t writes;    /* messages of other hosts into memory here */
+    bool *written;      /* becomes true with the next; NULL: nobody wants to know */
+    bool *link_changed; /* becomes true when the link does; NULL: likewise */
     uint32_t first_free,
         last_free; /* of the places of `qps`, longest free first: place + 1; 0: none */
     struct nic_counters counters;

@@ -224,13 +224,12 @@ uint32_t nic_add_region(struct nic *nic, uint32_t pd, uint64_t va, uint64_t leng
  * and with REM_OP_ERR if they are a receive's. */
 bool nic_invalidate(struct nic *nic, uint32_t pd, uint32_t key);
 
-/* The packets that have changed memory here on behalf of other hosts: of WRITEs and atomics. */
+/* The messages that have changed memory here on behalf of other hosts, to their ends: WRITEs and
+ * atomics. */
 uint64_t nic_writes(const struct nic *nic);
-/* The messages of such packets that are complete. */
-uint64_t nic_written_messages(const struct nic *nic);
-/* `*written` becomes true with each of these packets or, if `whole_messages`, only with the last
- * one of each message, for programs that wait for a change of their memory; NULL: it does not. */
-void nic_watch_writes(struct nic *nic, bool *written, bool whole_messages);
+/* `*written` becomes true with each of them, for programs that wait for a change of their memory;
+ * NULL: it does not. */
+void nic_watch_writes(struct nic *nic, bool *written);
 
 bool nic_link_is_up(const struct nic *nic);
 /* `*changed` becomes true when the link goes down or comes back. */

@@ -97,15 +97,9 @@ uint64_t nic_writes(const struct nic *nic)
     return nic->writes;
 }
 
-uint64_t nic_written_messages(const struct nic *nic)
-{
-    return nic->written_messages;
-}
-
-void nic_watch_writes(struct nic *nic, bool *written, bool whole_messages)
+void nic_watch_writes(struct nic *nic, bool *written)
 {
     nic->written = written;
-    nic->watches_messages = whole_messages;
 }
 
 bool nic_invalidate(struct nic *nic, uint32_t pd, uint32_t key)

@@ -168,11 +168,10 @@ static bool is_in_turn(const struct qp *qp, const struct packet *packet)
 
 /* ---- executing --------------------------------------------------------------- */
 
-static void note_write(struct nic *nic, bool ends_message)
+static void note_write(struct nic *nic)
 {
     nic->writes++;
-    nic->written_messages += ends_message;
-    if (nic->written && (ends_message || !nic->watches_messages))
+    if (nic->written)
         *nic->written = true;
 }
 
@@ -189,8 +188,8 @@ static void take_payload(struct qp *qp, const struct packet *packet, uint8_t *me
         receive_scatter(qp, responder->receive, memory, offset, packet->payload, bytes);
     else if (memory)
         memcpy(memory + offset, packet->payload, bytes);
-    if (packet->type == PACKET_WRITE)
-        note_write(qp->nic, packet->ends);
+    if (packet->type == PACKET_WRITE && packet->ends)
+        note_write(qp->nic);
 }
 
 static void finish_receive(struct qp *qp, const struct packet *packet, picoseconds now)
@@ -293,7 +292,7 @@ static void execute_atomic(struct qp *qp, const struct packet *packet, uint8_t *
     count_message(&qp->responder);
     resource->is_atomic = true;
     resource->original = act(packet, bytes);
-    note_write(qp->nic, true);
+    note_write(qp->nic);
     resource->packets = 1;
     resource->msn = qp->responder.msn;
     move_on(&qp->responder, 1);

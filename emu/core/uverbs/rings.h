@@ -123,7 +123,8 @@ struct uverbs_thread {
 struct uverbs_session {
     uint32_t running;                     /* threads in state UVERBS_RUNS */
     uint32_t held;                        /* threads that will run soon, wherever they are now */
-    uint32_t activity;                    /* counts calls of the library */
+    uint32_t activity;                    /* counts calls of the library, ... */
+    uint32_t clock_reads;                 /* ... and how often it has shown the time */
     uint32_t rings;                       /* doorbells so far */
     uint32_t thread_slots;                /* of `threads` that were ever used */
     uint32_t port_is_down;                /* written by the NICs */
@@ -134,8 +135,8 @@ struct uverbs_session {
 /* Emulated time, on the exact clock. One for all processes. */
 struct uverbs_time {
     int64_t now_ps;
-    uint32_t passes; /* a futex: while it is not 0, `now_ps` is not the time yet */
-    uint32_t rests;  /* the NICs have nothing to do, up to new work or another end of a wait */
+    uint32_t passes; /* while it is not 0, `now_ps` is not the time yet */
+    uint32_t rests;  /* the NICs sleep, up to new work or another end of a wait */
 };
 
 /* ---- events, read from pipes ---------------------------------------------------------------- */

@@ -23,9 +23,10 @@ struct uverbs_completions;
 
 /* The size of the memory that programs read the time from. */
 size_t uverbs_time_bytes(void);
-/* `time_fd`: that memory. `event` becomes true when programs must go on, as that of their
- * completion queues. NULL: no memory. */
-struct uverbs_server *uverbs_server_new(int time_fd, bool *event);
+/* `time_fd`: that memory. `bell_fd`: the end of a pipe, non-blocking, by which programs wake the
+ * NICs. `event` becomes true when programs must go on, as that of their completion queues. The
+ * caller keeps the descriptors open. NULL: no memory. */
+struct uverbs_server *uverbs_server_new(int time_fd, int bell_fd, bool *event);
 void uverbs_server_free(struct uverbs_server *server);
 
 /* ---- objects: NULL when memory is short, or a file does not have the right size and seals ---- */
@@ -101,7 +102,7 @@ void uverbs_end_rest(struct uverbs_server *server);
 void uverbs_set_time(struct uverbs_server *server, int64_t now_ps);
 
 /* Waits until all threads of all clients wait: in the library, or in the kernel. False: `poll_fd`
- * has become readable before. */
+ * has become readable before. If all wait already, that is not noticed at once. */
 bool uverbs_settle(struct uverbs_server *server, int poll_fd);
 /* Whether a thread only seems to wait: it computes without a call of the library. It may go on at
  * any time. */

@@ -16,6 +16,8 @@
 struct uverbs_server {
     struct uverbs_time *time;
     bool *event; /* stops the run of the fabric */
+    int bell_fd;
+    uint32_t settled; /* times that all waited already */
     double cpu_factor;
     struct uverbs_client *clients;
 };
@@ -34,10 +36,11 @@ struct uverbs_client {
     struct nic *nic;
     /* A thread that reads memory again and again, until it changes (waiting.c). */
     bool spins;
-    uint64_t writes, written_messages; /* of the NIC, so far */
-    uint32_t activity;                 /* of the session, so far */
-    int64_t since_ns;                  /* processor time of the process at that time */
-    int64_t patience_ns;
+    uint64_t writes;   /* of the NIC, so far */
+    bool has_found;    /* its memory has changed since it last called the library */
+    uint32_t activity; /* of the session, so far */
+    int64_t since_ns;  /* processor time of the process at that time */
+    int64_t patience_ns, patience_after_write_ns;
     int64_t charged_ns;     /* processor time that has passed as emulated time */
     picoseconds busy_until; /* it computes until then */
     clockid_t processor;

@@ -70,7 +70,7 @@ size_t uverbs_time_bytes(void)
     return sizeof(struct uverbs_time);
 }
 
-struct uverbs_server *uverbs_server_new(int time_fd, bool *event)
+struct uverbs_server *uverbs_server_new(int time_fd, int bell_fd, bool *event)
 {
     struct uverbs_server *server = calloc(1, sizeof *server);
     if (!server)
@@ -81,6 +81,7 @@ struct uverbs_server *uverbs_server_new(int time_fd, bool *event)
         return NULL;
     }
     server->time = time;
+    server->bell_fd = bell_fd;
     server->event = event;
     return server;
 }
@@ -126,7 +127,7 @@ void uverbs_client_free(struct uverbs_client *client)
     while (*at != client)
         at = &(*at)->next;
     *at = client->next;
-    nic_watch_writes(client->nic, NULL, false);
+    nic_watch_writes(client->nic, NULL);
     munmap(client->session, sizeof *client->session);
     free(client);
 }

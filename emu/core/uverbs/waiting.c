@@ -28,9 +28,11 @@
 #include "uverbs/server_state.h"
 
 enum {
+    BELL_BYTES = 4096,
     NS_BETWEEN_LOOKS = 50000,
-    LONGEST_PATIENCE_NS = 1000000, /* of processor time */
-    SHORTEST_PATIENCE_NS = 60000,
+    TURNS_BETWEEN_LOOKS = 64,      /* at requests */
+    LONGEST_PATIENCE_NS = 4000000, /* of processor time, which counts more on a busy machine */
+    SHORTEST_PATIENCE_NS = 500000,
     PATH_BYTES = 64,
     STATE_BYTES = 128
 };
@@ -108,10 +110,15 @@ static int64_t processor_ns(const struct uverbs_client *client)
     return used.tv_sec * INT64_C(1000000000) + used.tv_nsec;
 }
 
+static uint32_t activity_of(const struct uverbs_client *client)
+{
+    return load(&client->session->activity) + load(&client->session->clock_reads);
+}
+
 /* What it does from now on counts. */
 static void begin_anew(struct uverbs_client *client)
 {
-    client->activity = load(&client->session->activity);
+    client->activity = activity_of(client);
     client->since_ns = processor_ns(client);
     client->spins = false;
 }
@@ -120,30 +127,35 @@ void uverbs_begin_waiting(struct uverbs_client *client)
 {
     if (clock_getcpuclockid((pid_t)client->pid, &client->processor) != 0)
         client->processor = CLOCK_MONOTONIC;
-    client->patience_ns = LONGEST_PATIENCE_NS;
+    client->patience_ns = client->patience_after_write_ns = LONGEST_PATIENCE_NS;
     client->writes = nic_writes(client->nic);
-    client->written_messages = nic_written_messages(client->nic);
     client->charged_ns = processor_ns(client);
     begin_anew(client);
 }
 
-/* One that calls the library before its memory has changed did not wait for that. */
-static void lose_trust(struct uverbs_client *client)
+/* A thread that has found its memory changed usually calls the library soon, unless it has waited
+ * for another change. One that calls it before any change has not waited for one. */
+static void learn(struct uverbs_client *client)
 {
-    client->patience_ns = LONGEST_PATIENCE_NS;
+    if (client->has_found)
+        client->patience_after_write_ns = LONGEST_PATIENCE_NS;
+    else if (client->spins)
+        client->patience_ns = LONGEST_PATIENCE_NS;
+    client->has_found = false;
 }
 
 static bool spins(struct uverbs_client *client)
 {
-    if (client->activity != load(&client->session->activity)) {
-        if (client->spins)
-            lose_trust(client);
+    if (client->activity != activity_of(client)) {
+        learn(client);
         begin_anew(client);
     }
-    if (client->spins || processor_ns(client) - client->since_ns < client->patience_ns)
+    int64_t *patience = client->has_found ? &client->patience_after_write_ns : &client->patience_ns;
+    if (client->spins || processor_ns(client) - client->since_ns < *patience)
         return client->spins;
-    if (client->patience_ns > SHORTEST_PATIENCE_NS)
-        client->patience_ns /= 2;
+    if (*patience > SHORTEST_PATIENCE_NS)
+        *patience /= 2;
+    client->has_found = false;
     client->spins = true;
     return true;
 }
@@ -179,17 +191,49 @@ static bool all_wait(const struct uverbs_server *server)
     return used_ns(server) == before;
 }
 
-static bool is_readable(int fd, int64_t within_ns)
+/* Programs wake this thread from now on, if it sleeps. */
+static void set_resting(struct uverbs_server *server, bool rests)
+{
+    __atomic_store_n(&server->time->rests, rests, __ATOMIC_SEQ_CST);
+}
+
+static bool is_readable(int fd)
 {
     struct pollfd polled = {.fd = fd, .events = POLLIN};
-    return ppoll(&polled, 1, &(struct timespec){.tv_nsec = within_ns}, NULL) > 0;
+    return poll(&polled, 1, 0) > 0;
+}
+
+/* Takes all that programs have written, without waiting. */
+static void empty_bell(const struct uverbs_server *server)
+{
+    char rings[BELL_BYTES];
+    ssize_t taken = read(server->bell_fd, rings, sizeof rings);
+    (void)taken;
+}
+
+/* Until `poll_fd` is readable (true), a program rings the bell, or some time has passed. */
+static bool sleep_between_looks(struct uverbs_server *server, int poll_fd, int64_t within_ns)
+{
+    struct pollfd polled[] = {{.fd = poll_fd, .events = POLLIN},
+                              {.fd = server->bell_fd, .events = POLLIN}};
+    set_resting(server, within_ns > 0);
+    if (all_wait_in_library(server))
+        within_ns = 0;
+    ppoll(polled, 2, &(struct timespec){.tv_nsec = within_ns}, NULL);
+    set_resting(server, false);
+    if (polled[1].revents)
+        empty_bell(server);
+    return polled[0].revents;
 }
 
 /* A thread that waits for the answer to a request waits in the kernel. */
 bool uverbs_settle(struct uverbs_server *server, int poll_fd)
 {
-    for (int64_t within_ns = 0; !is_readable(poll_fd, within_ns); within_ns = NS_BETWEEN_LOOKS)
-        if (all_wait_in_library(server) || (all_wait(server) && !is_readable(poll_fd, 0)))
+    if (all_wait_in_library(server) && ++server->settled % TURNS_BETWEEN_LOOKS)
+        return true;
+    for (int64_t within_ns = 0; !sleep_between_looks(server, poll_fd, within_ns);
+         within_ns = NS_BETWEEN_LOOKS)
+        if (all_wait_in_library(server) || (all_wait(server) && !is_readable(poll_fd)))
             return true;
     return false;
 }
@@ -252,16 +296,14 @@ picoseconds uverbs_earliest_end(const struct uverbs_server *server, picoseconds 
     return earliest;
 }
 
-/* What a client waits for in its memory. */
-static void watch_writes(const struct uverbs_client *client)
+static bool waits_for_news(const struct uverbs_client *client)
 {
     const struct uverbs_session *session = client->session;
-    bool waits = false;
-    for (uint32_t i = 0; i < thread_slots(session) && !waits; i++)
-        waits = load(&session->threads[i].state) == UVERBS_WAITS &&
-                load(&session->threads[i].news) == UVERBS_ANY_NEWS;
-    if (waits && !client->spins)
-        nic_watch_writes(client->nic, client->server->event, true);
+    for (uint32_t i = 0; i < thread_slots(session); i++)
+        if (load(&session->threads[i].state) == UVERBS_WAITS &&
+            load(&session->threads[i].news) == UVERBS_ANY_NEWS)
+            return true;
+    return false;
 }
 
 /* Several clients may have the same NIC. */
@@ -269,12 +311,10 @@ void uverbs_let_time_pass(struct uverbs_server *server)
 {
     __atomic_store_n(&server->time->passes, 1, __ATOMIC_SEQ_CST);
     for (const struct uverbs_client *client = server->clients; client; client = client->next)
-        nic_watch_writes(client->nic, NULL, false);
+        nic_watch_writes(client->nic, NULL);
     for (const struct uverbs_client *client = server->clients; client; client = client->next)
-        watch_writes(client);
-    for (const struct uverbs_client *client = server->clients; client; client = client->next)
-        if (client->spins)
-            nic_watch_writes(client->nic, server->event, false);
+        if (client->spins || waits_for_news(client))
+            nic_watch_writes(client->nic, server->event);
 }
 
 /* A thread may also end its wait itself. */
@@ -291,24 +331,34 @@ static void end_wait(struct uverbs_session *session, struct uverbs_thread *threa
     syscall(SYS_futex, &thread->wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static void end_waits(struct uverbs_client *client, picoseconds now)
+/* Returns whether there was one. */
+static bool end_due_waits(const struct uverbs_client *client, bool has_news, picoseconds now)
 {
     struct uverbs_session *session = client->session;
-    uint64_t writes = nic_writes(client->nic), messages = nic_written_messages(client->nic);
-    bool has_news = client->has_news || messages != client->written_messages;
-    if (now < client->busy_until)
-        return;
+    bool any = false;
     for (uint32_t i = 0; i < thread_slots(session); i++) {
         struct uverbs_thread *thread = &session->threads[i];
-        if (load(&thread->state) == UVERBS_WAITS &&
-            ((has_news && load(&thread->news) == UVERBS_ANY_NEWS) || end_of_wait(thread) <= now))
-            end_wait(session, thread);
+        if (load(&thread->state) != UVERBS_WAITS ||
+            !((has_news && load(&thread->news) == UVERBS_ANY_NEWS) || end_of_wait(thread) <= now))
+            continue;
+        end_wait(session, thread);
+        any = true;
     }
-    if (client->has_news || (client->spins && client->writes != writes))
+    return any;
+}
+
+static void end_waits(struct uverbs_client *client, picoseconds now)
+{
+    uint64_t writes = nic_writes(client->nic);
+    bool wrote = client->writes != writes;
+    if (now < client->busy_until)
+        return;
+    if (end_due_waits(client, client->has_news || wrote, now) || (client->spins && wrote)) {
+        client->has_found = client->spins && wrote;
         begin_anew(client);
+    }
     client->has_news = false;
     client->writes = writes;
-    client->written_messages = messages;
 }
 
 static bool has_new_work(const struct uverbs_server *server)
@@ -321,20 +371,20 @@ static bool has_new_work(const struct uverbs_server *server)
 
 bool uverbs_rest(struct uverbs_server *server)
 {
-    __atomic_store_n(&server->time->rests, 1, __ATOMIC_SEQ_CST);
+    set_resting(server, true);
     return !has_new_work(server) && uverbs_earliest_end(server, INT64_MAX) == INT64_MAX;
 }
 
 void uverbs_end_rest(struct uverbs_server *server)
 {
-    __atomic_store_n(&server->time->rests, 0, __ATOMIC_SEQ_CST);
+    set_resting(server, false);
+    empty_bell(server);
 }
 
 void uverbs_set_time(struct uverbs_server *server, picoseconds now)
 {
     __atomic_store_n(&server->time->now_ps, now, __ATOMIC_SEQ_CST);
     __atomic_store_n(&server->time->passes, 0, __ATOMIC_SEQ_CST);
-    syscall(SYS_futex, &server->time->passes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     for (struct uverbs_client *client = server->clients; client; client = client->next)
         end_waits(client, now);
 }

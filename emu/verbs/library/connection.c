@@ -243,8 +243,11 @@ static int open_connection(void)
 const struct connection *connection(void)
 {
     pthread_mutex_lock(&lock);
-    int error = connected.socket < 0 ? open_connection() : 0;
+    bool is_new = connected.socket < 0;
+    int error = is_new ? open_connection() : 0;
     pthread_mutex_unlock(&lock);
+    if (is_new && !error)
+        is_active();
     errno = error;
     return error ? NULL : &connected;
 }

@@ -46,6 +46,7 @@ static int64_t read_clock(void)
     static __thread int64_t last_ns, step_ns;
     static __thread uint32_t reads, activity;
     const struct connection *nics = present_connection();
+    __atomic_add_fetch(&nics->session->clock_reads, 1, __ATOMIC_RELAXED);
     int64_t now_ns = emulated_ns();
     uint32_t calls = __atomic_load_n(&nics->session->activity, __ATOMIC_RELAXED);
     if (now_ns != last_ns || calls != activity) {

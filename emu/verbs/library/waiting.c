@@ -14,7 +14,7 @@
 
 #include "library.h"
 
-enum { LOOKS_AT_SIGNAL = 200, NS_BETWEEN_LOOKS = 50000 };
+enum { LOOKS_AT_SIGNAL = 200, QUICK_LOOKS = 20, NS_BETWEEN_LOOKS = 50000 };
 
 static __thread struct uverbs_thread *own;
 static __thread struct uverbs_session *session;
@@ -28,10 +28,8 @@ static uint32_t load(const uint32_t *word)
 
 static void stop_running(struct uverbs_session *of)
 {
-    if (__atomic_sub_fetch(&of->running, 1, __ATOMIC_SEQ_CST) == 0)
-        wake_nics();
-    else
-        wake_resting_nics();
+    __atomic_sub_fetch(&of->running, 1, __ATOMIC_SEQ_CST);
+    wake_resting_nics();
 }
 
 void wake_resting_nics(void)
@@ -219,15 +217,28 @@ void send_signal(int number, void (*send)(void *), void *of)
 
 /* ---- emulated time --------------------------------------------------------------------------- */
 
-/* While emulated time passes, a thread that only seemed to wait reads it when it stands again. */
+/* A thread that only seemed to wait reads the time when it stands again, and then goes on first. */
+static void wait_until_time_stands(const struct uverbs_time *time)
+{
+    const struct timespec between_looks = {.tv_nsec = NS_BETWEEN_LOOKS};
+    hold_time();
+    for (int looks = 0; load(&time->passes); looks++) {
+        if (looks < QUICK_LOOKS)
+            sched_yield();
+        else
+            syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &between_looks, NULL);
+    }
+    release_time();
+}
+
 int64_t emulated_ps(void)
 {
     const struct connection *nics = connection();
     if (!nics)
         return 0;
     if (nics->clock.is_exact) {
-        while (load(&nics->time->passes))
-            syscall(SYS_futex, &nics->time->passes, FUTEX_WAIT, 1, NULL, NULL, 0);
+        if (load(&nics->time->passes))
+            wait_until_time_stands(nics->time);
         return __atomic_load_n(&nics->time->now_ps, __ATOMIC_SEQ_CST);
     }
     struct timespec now;

@@ -1,0 +1,183 @@
+"""Programs on the exact clock live in the fabric's time."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.background_lab import at_home, lab_up
+from tests.support.user import SECONDS, User, wait
+
+pytestmark = pytest.mark.timing
+
+MS = 1_000_000
+INTERRUPTED, TIMED_OUT = 4, 110
+"""EINTR, ETIMEDOUT."""
+SPEC = """
+name: slow
+topology: {{kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 2,
+  links: {{host: {{rate: 1Gbit, length: 5m}}, fabric: {{rate: 1Gbit, length: 5m}}}}}}
+hosts: {{cpu: {cpu}}}
+traffic: [{{name: other, pattern: pair, from: h1, to: h2, op: write, size: 1MB}}]
+"""
+"""At 1 Gb/s a second has few packets."""
+WAITS = {
+    "poll": (0, 0, 2500 * MS),
+    "poll-at-once": (0, 0, 0),
+    "ppoll": (0, 0, 2000 * MS),
+    "select": (0, 0, 3500 * MS),
+    "pselect": (0, 0, 2000 * MS),
+    "epoll_wait": (0, 0, 1200 * MS),
+    "epoll_pwait2": (0, 0, 2000 * MS),
+    "select-ready": (1, 0, 0),
+    "epoll-ready": (1, 0, 0),
+    "sem_timedwait": (-1, TIMED_OUT, 1000 * MS),
+    "sem_timedwait-posted": (0, 0, 300 * MS),
+    "cond_timedwait": (TIMED_OUT, 0, 1000 * MS),
+    "cond_timedwait-monotonic": (TIMED_OUT, 0, 500 * MS),
+    "cond_timedwait-past": (TIMED_OUT, 0, 0),
+    "cond_clockwait": (TIMED_OUT, 0, 500 * MS),
+    "mutex_timedlock": (TIMED_OUT, 0, 1000 * MS),
+    "alarm-pause": (-1, INTERRUPTED, 2000 * MS),
+    "alarm-nanosleep": (-1, INTERRUPTED, 1000 * MS),
+    "alarm-sleep": (3, 0, 1000 * MS),
+    "alarm-poll": (-1, INTERRUPTED, 1000 * MS),
+    "setitimer": (0, 0, 850 * MS),
+    "timer-signal": (-1, INTERRUPTED, 1000 * MS),
+    "timer-thread": (1, 0, 0),
+    "timerfd": (1, 0, 200 * MS),
+    "timerfd-missed": (3, 0, 0),
+    "timerfd-poll": (1, 0, 200 * MS),
+    "system": (0, 0, 0),
+    "popen": (1, 0, 0),
+    "fork-sleep": (7, 0, 3000 * MS),
+    "fork-exec": (0, 0, 0),
+    "vfork-exec": (0, 0, 0),
+    "all": (0, 0, 30_750 * MS),
+}
+"""What programs/time_of_programs.c prints: results, errno and emulated nanoseconds."""
+
+
+def needs(program: str, package: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(
+        shutil.which(program) is None, reason=f"needs {program}: apt-get install {package}"
+    )
+
+
+needs_perftest = needs("ib_write_lat", "perftest")
+needs_pingpong = needs("ibv_rc_pingpong", "ibverbs-utils")
+needs_compiler = pytest.mark.skipif(
+    shutil.which("gcc") is None or not Path("/usr/include/infiniband/verbs.h").exists(),
+    reason="needs gcc and verbs.h: apt-get install gcc libibverbs-dev",
+)
+
+
+@pytest.fixture
+def me(myself: User) -> User:
+    return at_home(myself)
+
+
+def compiled(source: str, folder: Path) -> Path:
+    program = folder / source
+    text = Path(__file__).parent / "programs" / f"{source}.c"
+    subprocess.run(["gcc", "-o", program, text, "-libverbs", "-lpthread"], check=True)
+    program.chmod(0o755)
+    return program
+
+
+def spec(cpu: str = "free") -> str:
+    return SPEC.format(cpu=cpu)
+
+
+def run(user: User, *words: str) -> str:
+    ended = user.run_emu("exec", "h2", "--", *words)
+    assert ended.code == 0, ended
+    return ended.out
+
+
+def run_pair(user: User, *words: str) -> str:
+    """Runs a server on h1 and its client on h2. Returns what the client prints."""
+    with user.emu("exec", "h1", "--", *words) as server:
+        while (ended := user.run_emu("exec", "h2", "--", *words, "h1")).code:
+            assert server.poll() is None, wait(server)
+            assert "onnect" in ended.out + ended.err, ended  # it does not listen yet
+        server.communicate(timeout=SECONDS)
+    return ended.out
+
+
+def results(output: str) -> list[str]:
+    """The lines with the results of perftest and pingpong."""
+    return re.findall(r"^ ?[0-9]+ .*", output, re.MULTILINE)
+
+
+@contextmanager
+def busy_machine() -> Iterator[None]:
+    """Two processes compute meanwhile."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+@needs_compiler
+def test_waits_end_at_emulated_times(me: User, tmp_path: Path) -> None:
+    program = compiled("time_of_programs", tmp_path)
+    with lab_up(me, spec(), "--clock", "exact"):
+        lines = [line.split() for line in run(me, str(program)).splitlines()]
+    assert {name: tuple(map(int, numbers)) for name, *numbers in lines} == WAITS
+
+
+@needs_perftest
+def test_duration_of_perftest_is_emulated(me: User) -> None:
+    """1 Gb/s for a second are 1869 messages of 64 KiB with their headers."""
+    with lab_up(me, spec(), "--clock", "exact"):
+        (line,) = results(run_pair(me, "ib_write_bw", "-F", "-D", "1"))
+    assert line.split()[:2] == ["65536", "1869"]
+
+
+@needs_perftest
+@needs_pingpong
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ib_write_lat", "-F", "-n", "100"),
+        ("ib_send_lat", "-F", "-n", "100"),
+        ("ib_write_bw", "-F", "-n", "50"),
+        ("ibv_rc_pingpong", "-g", "0", "-n", "100"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_results_are_the_same_on_a_busy_machine(me: User, command: tuple[str, ...]) -> None:
+    with lab_up(me, spec(), "--clock", "exact"):
+        quiet = results(run_pair(me, *command))
+        with busy_machine():
+            busy = results(run_pair(me, *command))
+    assert quiet == busy != []
+
+
+@needs_perftest
+def test_measured_computing_takes_emulated_time(me: User) -> None:
+    """A message takes longer when both ends compute a thousand times slower."""
+    latencies = []
+    for cpu in ("free", "measured x 1000"):
+        with lab_up(me, spec(cpu), "--clock", "exact"):
+            (line,) = results(run_pair(me, "ib_send_lat", "-F", "-n", "20"))
+            latencies.append(float(line.split()[4]))
+    free_us, measured_us = latencies
+    assert measured_us > 100 * free_us
+
+
+def test_status_says_that_measured_computing_varies(me: User) -> None:
+    with lab_up(me, spec("measured x 2"), "--clock", "exact"):
+        status = me.run_emu("status").out
+    assert "hosts.cpu: measured x 2" in status
