@@ -14,14 +14,14 @@ from tests.support.exact_lab import EXACT
 from tests.support.lab_fabrics import clos_spec
 from tests.support.user import wait
 from tests.support.verbs_compile import compiled, needs_verbs
-from tests.support.verbs_nics import holdings, nics_of, resident_kb
+from tests.support.verbs_nics import NOTHING, holdings, nics_of, resident_kb
 from tests.support.verbs_programs import ProgramsLab, programs_lab
 from tests.support.waiting import eventually
 
 pytestmark = [needs_verbs, pytest.mark.usefixtures("lab_machine")]
 
 DEATHS = 100
-MORE_KB = 2000
+MORE_KB = 1500
 """Python's own. Each dead program had some 1000."""
 
 
@@ -45,12 +45,12 @@ def mistakes(open_folder: Path) -> str:
 
 def test_nothing_stays_of_killed_programs(lab: ProgramsLab, deaths: str) -> None:
     """They die at any moment, from the connection to traffic with many objects."""
-    lab.prints("h1", deaths, "20")
-    nics = nics_of(lab.user)
-    eventually(lambda: holdings(nics).mappings == 0)
-    before, before_kb = holdings(nics), resident_kb(nics)
     lab.prints("h1", deaths, str(DEATHS))
-    eventually(lambda: holdings(nics) == before)
+    nics = nics_of(lab.user)
+    eventually(lambda: holdings(nics) == NOTHING)
+    before_kb = resident_kb(nics)
+    lab.prints("h1", deaths, str(DEATHS))
+    eventually(lambda: holdings(nics) == NOTHING)
     assert nics_of(lab.user) == nics
     assert resident_kb(nics) < before_kb + MORE_KB
 

@@ -11,7 +11,7 @@ import pytest
 from tests.support.exact_lab import EXACT
 from tests.support.lab_fabrics import clos_spec
 from tests.support.verbs_compile import compiled, needs_verbs
-from tests.support.verbs_nics import holdings, nics_of, resident_kb
+from tests.support.verbs_nics import NOTHING, holdings, nics_of, resident_kb
 from tests.support.verbs_programs import ProgramsLab, programs_lab
 from tests.support.waiting import eventually
 
@@ -80,7 +80,7 @@ def test_rounds_of_registrations_leave_nothing(lab: ProgramsLab, memory: str) ->
     """Neither mappings in the program nor in the NICs' process."""
     lab.prints("h1", memory, "rounds", "1000")
     nics = nics_of(lab.user)
-    before, before_kb = holdings(nics), resident_kb(nics)
+    before_kb = resident_kb(nics)
     lab.prints("h1", memory, "rounds", "3000")
-    eventually(lambda: holdings(nics) == before)
+    eventually(lambda: holdings(nics) == NOTHING)
     assert resident_kb(nics) < before_kb + MORE_KB
