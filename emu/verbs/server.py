@@ -14,6 +14,7 @@ import resource
 import select
 import socket
 import struct
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -31,6 +32,7 @@ from emu.verbs.objects import ProgramObjects
 
 _MOST_FILES = 4
 _ENDS_OF_QUEUE_PAIRS = (lib.UVERBS_DESTROY, lib.UVERBS_MODIFY_QP)
+_ROOM_FOR_FILES = socket.CMSG_SPACE(_MOST_FILES * array("i").itemsize)
 _CREDENTIALS = struct.Struct("3i")
 _REQUEST_BYTES = ffi.sizeof("struct uverbs_request")
 _BELL_BYTES = 4096
@@ -178,9 +180,10 @@ class VerbsServer:
     def _answer_next(self, program: _Program) -> None:
         files: list[int] = []
         try:
-            text, files, flags, _ = socket.recv_fds(
-                program.line, _REQUEST_BYTES, _MOST_FILES, socket.MSG_CMSG_CLOEXEC
+            text, control, flags, _ = program.line.recvmsg(
+                _REQUEST_BYTES, _ROOM_FOR_FILES, socket.MSG_CMSG_CLOEXEC
             )
+            files = _files_in(control)
             if len(text) != _REQUEST_BYTES or flags & socket.MSG_TRUNC:
                 self._end(program)
                 return
@@ -259,6 +262,15 @@ class VerbsServer:
         program.objects.add_commands(program.ids.commands)
         reply.opened.device = device
         reply.opened.clock = self._clock[0]
+
+
+def _files_in(control: list[tuple[int, int, bytes]]) -> list[int]:
+    """The files that came with a message. `socket.recv_fds` of Python 3.11 takes no flags."""
+    files = array("i")
+    for level, kind, content in control:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            files.frombytes(content[: len(content) // files.itemsize * files.itemsize])
+    return files.tolist()
 
 
 def _raise_limit_of_files() -> None:
