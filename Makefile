@@ -9,7 +9,7 @@ C_FILES := $(shell find emu tests -name '*.[ch]' -not -name _core.c)
 SCRIPTS := vagrant/provision.sh vagrant/welcome.sh tests/vm/inside.sh tests/vm/bare.sh .ci/run
 PROPERTIES := tests/runtime/test_properties.py tests/runtime/test_conservation.py \
 	tests/core/link/test_credit_properties.py tests/core/nic/test_stress.py
-CORE_TESTS := tests/core tests/flow_model tests/runtime tests/traffic
+CORE_TESTS := tests/core tests/flow_model tests/runtime tests/traffic tests/verbs/test_hostile.py
 # Labs in real time (marked `timing`) run one at a time, with the machine for themselves.
 LAB_TESTS := tests/lab tests/daemon tests/verbs
 

@@ -270,6 +270,8 @@ void uverbs_charge(struct uverbs_server *server, picoseconds now)
 static picoseconds end_of_wait(const struct uverbs_thread *thread)
 {
     int64_t until_ns = __atomic_load_n(&thread->until_ns, __ATOMIC_ACQUIRE);
+    if (until_ns < 0) /* nonsense */
+        return 0;
     return until_ns >= INT64_MAX / PS_PER_NS ? INT64_MAX : until_ns * PS_PER_NS;
 }
 

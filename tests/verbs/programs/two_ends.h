@@ -144,7 +144,7 @@ static void end_to_init(const struct end *end)
                        IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0);
 }
 
-static void end_to_rts(const struct end *end)
+static void end_to_rtr(const struct end *end)
 {
     struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR,
                               .path_mtu = IBV_MTU_1024,
@@ -158,6 +158,11 @@ static void end_to_rts(const struct end *end)
     MUST(ibv_modify_qp(end->qp, &rtr,
                        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                            IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0);
+}
+
+static void end_to_rts(const struct end *end)
+{
+    end_to_rtr(end);
     struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
                               .timeout = end->timeout,
                               .retry_cnt = 3,

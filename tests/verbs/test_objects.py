@@ -1,0 +1,40 @@
+"""Objects that change, their events, and acknowledgements, as the manual pages of libibverbs say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.exact_lab import EXACT
+from tests.support.lab_fabrics import clos_spec
+from tests.support.verbs_compile import compiled, needs_verbs
+from tests.support.verbs_programs import ProgramsLab, programs_lab
+
+pytestmark = [needs_verbs, pytest.mark.usefixtures("lab_machine")]
+
+
+@pytest.fixture(scope="module")
+def lab(open_folder: Path) -> Iterator[ProgramsLab]:
+    with programs_lab(open_folder, clos_spec(), *EXACT) as up:
+        yield up
+
+
+@pytest.fixture(scope="module")
+def objects(open_folder: Path) -> str:
+    return compiled("objects", open_folder)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param("grown_cq", id="ibv_resize_cq keeps completions"),
+        pytest.param("shared_queue", id="limit of an SRQ, and its last receive"),
+        pytest.param("unacknowledged", id="an event delays destruction"),
+        pytest.param("reset", id="reset gives receives back"),
+        pytest.param("late_rts", id="first packet in RTR is an event"),
+    ],
+)
+def test_object_behaves_as_the_manual_says(lab: ProgramsLab, objects: str, case: str) -> None:
+    assert lab.prints("h1", objects, case) == ""
