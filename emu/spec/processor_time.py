@@ -1,7 +1,7 @@
 """`hosts.cpu`: what it costs in emulated time that programs compute, on the exact clock.
 
-    cpu: free           nothing: emulated time stands meanwhile
-    cpu: measured x 2   twice the processor time that they have used
+cpu: free           nothing: emulated time stands meanwhile
+cpu: measured x 2   twice the processor time that they have used
 """
 
 from __future__ import annotations

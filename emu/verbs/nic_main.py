@@ -40,6 +40,7 @@ from emu.rdma.clock import Clock
 from emu.rdma.context import Context
 from emu.spec.fault import Fault
 from emu.verbs.counters import ProgramNics
+from emu.verbs.peers import by_network
 from emu.verbs.server import VerbsServer
 
 _NEVER = 2**63 - 1
@@ -118,7 +119,7 @@ class _Nics:
         self._shown = ffi.new("struct uverbs_clock *")
         self._server = VerbsServer(
             contexts,
-            setup.hosts,
+            by_network(setup.hosts),
             socket.socket(fileno=listener),
             self._shown,
             self._event,

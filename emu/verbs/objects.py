@@ -311,7 +311,8 @@ class ProgramObjects:
     def _create_cq(self, request: Any, files: Sequence[int], reply: Any) -> None:
         (memory,) = self._files(files, 1)
         handle, wanted = self._free_handle(), request.cq
-        file, uses = -1, ()
+        file = -1
+        uses: tuple[int, ...] = ()
         if wanted.channel:
             file = self._get(wanted.channel, _Channel, "completion channel").file
             uses = (wanted.channel,)
@@ -385,7 +386,9 @@ class ProgramObjects:
     def _modify_qp(self, request: Any, files: Sequence[int], reply: Any) -> None:
         pair: _QueuePair = self._get(request.handle, _QueuePair, "queue pair")
         qp, attr = pair.qp, request.attr
-        given = {name: getattr(attr, name) for name, bit in _ATTRIBUTES.items() if attr.given & bit}
+        given: dict[str, Any] = {
+            name: getattr(attr, name) for name, bit in _ATTRIBUTES.items() if attr.given & bit
+        }
         state = qp.qp_state
         if attr.given & lib.UVERBS_STATE:
             state = self._member(QPState, attr.state)
@@ -396,7 +399,7 @@ class ProgramObjects:
             lib.uverbs_receives_reset(pair.receives)
         reply.state = qp.qp_state
 
-    def _path(self, attr: Any) -> dict[str, int]:
+    def _path(self, attr: Any) -> dict[str, Any]:
         """The attributes of packets. Of the numbers that a program leaves 0, those of the spec
         stand."""
         path = {}

@@ -1,8 +1,7 @@
 """The NICs' side of the connections with programs, by a local socket.
 
-A program is on the host in whose network namespace it is. It may send anything, and stop at any
-time. It harms itself alone: the NICs never wait for it, have no file whose size or flags it can
-change, and end it when it breaks the protocol.
+A program may send anything, and stop at any time. It harms itself alone: the NICs never wait for
+it, have no file whose size or flags it can change, and end it when it breaks the protocol.
 """
 
 from __future__ import annotations
@@ -13,13 +12,11 @@ import os
 import resource
 import select
 import socket
-import struct
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from emu._core import ffi, lib
@@ -29,11 +26,11 @@ from emu.verbs.cm.server import ConnectionManagers
 from emu.verbs.delayed import DelayedWork
 from emu.verbs.device import device_of
 from emu.verbs.objects import ProgramObjects
+from emu.verbs.peers import HostOf, pid_of
 
 _MOST_FILES = 4
 _ENDS_OF_QUEUE_PAIRS = (lib.UVERBS_DESTROY, lib.UVERBS_MODIFY_QP)
 _ROOM_FOR_FILES = socket.CMSG_SPACE(_MOST_FILES * array("i").itemsize)
-_CREDENTIALS = struct.Struct("3i")
 _REQUEST_BYTES = ffi.sizeof("struct uverbs_request")
 _BELL_BYTES = 4096
 _F_SEAL_FUTURE_WRITE = 0x10
@@ -73,14 +70,13 @@ class VerbsServer:
     def __init__(
         self,
         contexts: Mapping[str, Context],
-        tasks: Mapping[str, int],
+        host_of: HostOf,
         listener: socket.socket,
         clock: Any,
         event: Any,
     ) -> None:
-        """`tasks`: a process in the network namespace of each host. `clock`: a
-        `struct uverbs_clock` for programs. `event`: a `bool *` that becomes true when programs must
-        go on."""
+        """`host_of`: the host of a program that has connected. `clock`: a `struct uverbs_clock` for
+        programs. `event`: a `bool *` that becomes true when programs must go on."""
         _raise_limit_of_files()
         self._contexts = contexts
         self.connections = ConnectionManagers(contexts)
@@ -94,7 +90,7 @@ class VerbsServer:
         fcntl.fcntl(self._time, fcntl.F_ADD_SEALS, _TIME_SEALS)
         self._poll = select.epoll()
         self._listener = listener
-        self._host_of = {_network_of(task): host for host, task in tasks.items()}
+        self._host_of = host_of
         self._listens = False
         self._listen()
         self._programs: dict[int, _Program] = {}
@@ -152,16 +148,13 @@ class VerbsServer:
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 self._stop_listening()
             return  # otherwise it has gone
-        pid, _, _ = _CREDENTIALS.unpack(
-            line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        )
         try:
-            context = self._contexts[self._host_of[_network_of(pid)]]
+            context = self._contexts[self._host_of(line)]
         except (OSError, KeyError):  # it has gone, or is on no host
             line.close()
             return
         line.setblocking(False)
-        self._programs[line.fileno()] = _Program(line, pid, context)
+        self._programs[line.fileno()] = _Program(line, pid_of(line), context)
         self._poll.register(line, select.EPOLLIN)
 
     def _end(self, program: _Program) -> None:
@@ -277,8 +270,3 @@ def _raise_limit_of_files() -> None:
     """Each program, and each of its completion channels, needs a few."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-def _network_of(pid: int) -> int:
-    """The inode of a process's network namespace. Raises OSError."""
-    return Path(f"/proc/{pid}/ns/net").stat().st_ino

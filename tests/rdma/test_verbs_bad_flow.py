@@ -252,8 +252,9 @@ def test_attribute_out_of_range_is_refused(lab: Lab, state: QPState, name: str, 
         end.to_rtr(attr)
         attr = QPAttr(sq_psn=end.end.psn ^ 1)
     before = end.qp_state, end.end
+    wrong: dict[str, Any] = {name: value}
     with pytest.raises(LocalProtocolError, match=rf"{name}={value} is not "):
-        end.modify(state, replace(attr, **{name: value}))
+        end.modify(state, replace(attr, **wrong))
     assert (end.qp_state, end.end) == before
     end.modify(state, attr)
     assert end.qp_state is state

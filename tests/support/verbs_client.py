@@ -22,6 +22,7 @@ SHARED_BYTES = 1 << 20
 """More than any queue of a test needs."""
 MEMORY_BYTES = 1 << 24
 STEP_PS = 10_000_000
+NICS = "nics"
 
 
 def sealed(size: int, seals: int = fcntl.F_SEAL_SHRINK) -> int:
@@ -36,9 +37,11 @@ def sealed(size: int, seals: int = fcntl.F_SEAL_SHRINK) -> int:
 class Program:
     """A connected program, which has not opened the device."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, folder: Path, host: str, number: int) -> None:
+        """`number`: another one for each program."""
         self.line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.line.connect(str(path))
+        self.line.bind(str(folder / f"{host}-{number}"))
+        self.line.connect(str(folder / NICS))
         self.shared: list[mmap.mmap] = []
         """The session, the registered memory and queues."""
         self.pipes: list[int] = []
@@ -93,16 +96,16 @@ class Program:
 class Served:
     """A server with two hosts, h1 and h2."""
 
-    def __init__(
-        self, server: VerbsServer, contexts: Mapping[str, Context], folder: Path
-    ) -> None:
+    def __init__(self, server: VerbsServer, contexts: Mapping[str, Context], folder: Path) -> None:
         self.server = server
         self._contexts = contexts
         self._clock = contexts["h1"].clock
         self._folder = folder
+        self._programs = 0
 
     def program(self, host: str = "h1") -> Program:
-        return Program(self._folder / host)
+        self._programs += 1
+        return Program(self._folder, host, self._programs)
 
     def opened(self, host: str = "h1") -> Program:
         """A program that has opened the device."""
@@ -136,15 +139,19 @@ def served(folder: Path, fabric: str = "roce") -> Iterator[Served]:
     with lab_of(folder, fabric) as lab:
         contexts = {name: lab.host(name).rdma for name in ("h1", "h2")}
         clock = contexts["h1"].clock
-        listeners = {name: _listen(folder / name) for name in contexts}
+        listener = _listen(folder / NICS)
         shown = ffi.new("struct uverbs_clock *", {"is_exact": True})
-        server = VerbsServer(contexts, listeners, shown, clock.event)
+        server = VerbsServer(contexts, _host_of, listener, shown, clock.event)
         try:
             yield Served(server, contexts, folder)
         finally:
             server.close()
-            for listener in listeners.values():
-                listener.close()
+            listener.close()
+
+
+def _host_of(line: socket.socket) -> str:
+    """Here programs name their sockets after their hosts."""
+    return Path(line.getpeername()).name.partition("-")[0]
 
 
 def _listen(path: Path) -> socket.socket:

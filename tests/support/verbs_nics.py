@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -50,7 +49,7 @@ def _is_of_programs(file: str) -> bool:
 def _open_files(folder: Path) -> Iterator[str]:
     for file in folder.iterdir():
         with suppress(OSError):  # it has just been closed
-            yield os.readlink(file)
+            yield str(file.readlink())
 
 
 def resident_kb(nics: int) -> int:

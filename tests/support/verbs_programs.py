@@ -79,10 +79,10 @@ def _wait_until_listening(process: subprocess.Popen[bytes]) -> None:
 
 def _listens(root: int) -> bool:
     """Looks at the host's sockets, which the process that has entered the host sees."""
-    outside = os.readlink("/proc/self/ns/net")
+    outside = Path("/proc/self/ns/net").readlink()
     for pid in descendants(root):
         try:
-            if os.readlink(f"/proc/{pid}/ns/net") == outside:
+            if Path(f"/proc/{pid}/ns/net").readlink() == outside:
                 continue
             rows = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
         except OSError:  # it has just ended

@@ -68,9 +68,11 @@ def test_programs_work_beside_dying_ones(lab: ProgramsLab, deaths: str, mistakes
 
 def test_peer_of_a_killed_program_retries_in_vain(lab: ProgramsLab, mistakes: str) -> None:
     server = lab.start("h1", mistakes, "peer_dies")
-    assert server.stdout is not None and server.stdout.readline() == b"listens\n"
+    assert server.stdout is not None
+    assert server.stdout.readline() == b"listens\n"
     client = lab.start("h3", mistakes, "peer_dies", "@h1")
-    assert client.stdout is not None and client.stdout.readline() == b"ready\n"
+    assert client.stdout is not None
+    assert client.stdout.readline() == b"ready\n"
     os.killpg(server.pid, signal.SIGKILL)
     wait(server)
     assert wait(client).out == "transport retry counter exceeded 129\n"

@@ -1,4 +1,4 @@
-"""Objects that change, their events, and acknowledgements, as the manual pages of libibverbs say."""
+"""Objects that change, their events, and acknowledgements, as libibverbs' manual pages say."""
 
 from __future__ import annotations
 

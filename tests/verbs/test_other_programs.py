@@ -1,4 +1,4 @@
-"""Programs that use no verbs, with the verbs library in front of them, as `emu exec` starts them."""
+"""Programs that use no verbs, with the verbs library in front, as `emu exec` starts them."""
 
 from __future__ import annotations
 
