@@ -286,6 +286,8 @@ class ProgramIds:
         id_ = self._id(request)
         if not id_.is_bound:
             self._bind(id_, Endpoint(), shares=False)
+        if id_.talk or self._manager.ports.listener(id_.space, id_.source.port) is id_:
+            raise Refused(errno.EINVAL, "the identifier listens or connects already")
         self._manager.ports.listen(id_, id_.space, id_.source.port)
         _fill_state(reply.cm.state, id_)
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shutil
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from subprocess import Popen
 
 import pytest
 
 from tests.support.background_lab import at_home, lab_up
 from tests.support.tshark import MALFORMED, number, tshark
-from tests.support.user import Ended, User, wait
+from tests.support.user import ROOT, Ended, User, wait
 
 SPEC = """
 name: connections
@@ -27,6 +27,43 @@ PAIRS = (
     ("udaddy", f"udaddy -s {SERVER}"),
     ("rdma_server", f"rdma_client -s {SERVER}"),
 )
+CALLS = ROOT / "tests" / "support" / "cm_calls.c"
+_EINVAL, _BUSY = "-1 Invalid argument", "-1 Address already in use"
+_AGAIN, _UNSUPPORTED = "-1 Resource temporarily unavailable", "-1 Operation not supported"
+RETURNS = [
+    f"a port space of IPoIB: {_UNSUPPORTED}",
+    "bind: 0 -",
+    "port: 5000, device: no",
+    f"bind to the same port: {_BUSY}",
+    "bind to another's address: -1 No such device",
+    "bind to any port: 0 -",
+    "has a port: yes, device: yes",
+    "listen: 0 -",
+    f"listen again: {_EINVAL}",
+    "destroy: 0 -",
+    "destroy: 0 -",
+    f"route before address: {_EINVAL}",
+    f"connect before address: {_EINVAL}",
+    f"accept without request: {_EINVAL}",
+    f"reject without request: {_EINVAL}",
+    f"disconnect without connection: {_EINVAL}",
+    f"attributes without connection: {_EINVAL}",
+    f"too deep: {_EINVAL}",
+    f"too much private data: {_EINVAL}",
+    f"multicast: {_UNSUPPORTED}",
+    f"request without listener: {_EINVAL}",
+    "passive: 0 -",
+    "type: 4, source: yes",
+    "by name: 0 -",
+    "address: 10.0.0.2, space: 0x106",
+    f"no event: {_AGAIN}",
+    "poll before: 0 -",
+    "resolve: 0 -",
+    "poll after: 1",
+    "event: 0 -",
+    "kind: RDMA_CM_EVENT_ADDR_RESOLVED",
+    f"no other event: {_AGAIN}",
+]
 _ATTEMPTS = 50
 """Of a client whose server does not listen yet."""
 REQ, REP, RTU, DREQ, DREP = 0x10, 0x13, 0x14, 0x15, 0x16
@@ -107,7 +144,7 @@ def test_end_of_a_program_disconnects_the_other(me: User) -> None:
     server.communicate()
 
 
-def _endless_client(user: User) -> Popen[bytes]:
+def _endless_client(user: User) -> subprocess.Popen[bytes]:
     """A client that has exchanged data with the server."""
     command = f"stdbuf -oL rping -c -a {SERVER} -v -C 1000000000"
     for _ in range(_ATTEMPTS):
@@ -117,6 +154,16 @@ def _endless_client(user: User) -> Popen[bytes]:
             return client
         client.communicate()
     pytest.fail("the server never listened")
+
+
+@pytest.mark.parametrize("me", ["roce"], indirect=True)
+def test_calls_return_what_the_manual_pages_say(me: User) -> None:
+    program = me.home.parent / "cm_calls"
+    options = ["-Wall", "-Werror", "-o", str(program), str(CALLS), "-lrdmacm", "-libverbs"]
+    subprocess.run(["gcc", *options], check=True)
+    ended = me.run_emu(*_on("h1", str(program)))
+    assert ended.code == 0, ended.err
+    assert ended.out.splitlines() == RETURNS
 
 
 @pytest.mark.parametrize("me", ["roce"], indirect=True)
