@@ -1,5 +1,5 @@
 """Unmodified verbs programs on the hosts of a background lab: a server, and a client that connects
-to it when it listens."""
+to it when it listens. The table of programs and their options is in test_programs.py."""
 
 from __future__ import annotations
 
@@ -36,6 +36,10 @@ class ProgramsLab:
     def prints(self, host: str, *command: str) -> str:
         """What a program prints. Fails if it fails."""
         return _printed(command, self.run(host, *command))
+
+    def mpirun(self, *words: str) -> str:
+        """What an MPI program prints. Fails if it fails."""
+        return _printed(("mpirun", *words), self.user.run_emu("mpirun", *words))
 
     def pair(
         self, server: Sequence[str], client: Sequence[str], hosts: tuple[str, str] = ("h1", "h3")

@@ -1,0 +1,144 @@
+"""The table of programs in docs/guide/verbs-programs.md: each row runs Debian's program, unmodified,
+between two hosts of a lab, and must print what the page says."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.exact_lab import EXACT
+from tests.support.lab_fabrics import clos_spec
+from tests.support.user import make_user, may_be_anybody
+from tests.support.verbs_programs import ProgramsLab, programs_lab
+from tests.verbs.program_table import Row, figure_in, rows
+
+SERVER, CLIENT = "h1", "h3"
+SPECS = {"RoCE": clos_spec("roce"), "InfiniBand": clos_spec("ib")}
+CLOCKS = {"exact": EXACT, "real": ("--clock", "real")}
+ROCE_EXACT = pytest.mark.parametrize("lab", [("RoCE", "exact")], indirect=True, ids=["roce-exact"])
+ROWS = sorted(rows(), key=lambda row: (row.clock, row.fabric))
+
+ROCE_BYTES = 8 + 14 + 20 + 8 + 12 + 4 + 4 + 12
+"""Preamble, Ethernet, IPv4, UDP, BTH, ICRC, FCS and gap (IEEE 802.3, IBTA Annex A17)."""
+RETH_BYTES = 16
+"""In the first packet of an RDMA WRITE."""
+RATE_BPS, MTU = 100e9, 4096
+MB = 1 << 20
+"""perftest's."""
+TOLERANCE = 0.02
+"""Of one run against another: on a busy machine emulated time may pass for some microseconds while
+a program computes."""
+LAST_DIGIT = 0.01
+"""Of times as perftest prints them, in microseconds."""
+
+
+def needs(*programs: str) -> pytest.MarkDecorator:
+    missing = [name for name in programs if shutil.which(name) is None]
+    return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
+
+
+pytestmark = needs("ib_write_bw", "ibv_rc_pingpong")
+
+
+@pytest.fixture(scope="module")
+def lab(
+    request: pytest.FixtureRequest, open_folder: Path, lab_machine: None
+) -> Iterator[ProgramsLab]:
+    """A lab of a fabric on a clock. pytest runs the tests of one after another."""
+    fabric, clock = request.param
+    with programs_lab(open_folder, SPECS[fabric], *CLOCKS[clock]) as up:
+        yield up
+
+
+def figure_of(lab: ProgramsLab, row: Row) -> float:
+    """What the client prints."""
+    words = row.words()
+    return figure_in(lab.pair(words, [*words, SERVER], (SERVER, CLIENT))[1])
+
+
+@pytest.mark.parametrize(
+    ("lab", "row"),
+    [((row.fabric, row.clock), row) for row in ROWS],
+    indirect=["lab"],
+    ids=[f"{row.fabric}-{row.clock}-{row.command}".replace(" ", "_") for row in ROWS],
+)
+def test_program_prints_what_the_page_says(lab: ProgramsLab, row: Row) -> None:
+    """On the real clock the page says that it ends well: its figures are this machine's."""
+    figure = figure_of(lab, row)
+    assert figure > 0
+    if row.figure is None:
+        assert (row.clock, row.printed) == ("real", "ends well")
+    else:
+        assert figure == pytest.approx(row.figure, rel=TOLERANCE, abs=LAST_DIGIT)
+
+
+@pytest.mark.parametrize("program", ["ib_write_bw", "ib_send_bw", "ib_read_bw"])
+def test_bandwidths_are_the_payload_share_of_the_line(program: str) -> None:
+    """A message of 64 KB is 16 packets, on RoCE of 4096 bytes and their headers. The page's rows
+    are checked against what the programs print."""
+    packets = 65536 // MTU
+    has_reth = RETH_BYTES if program != "ib_send_bw" else 0
+    wire = 65536 + packets * ROCE_BYTES + has_reth
+    (row,) = (row for row in ROWS if row.command == f"{program} -n 500" and row.fabric == "RoCE")
+    assert row.figure == pytest.approx(RATE_BPS / 8 * 65536 / wire / MB, rel=0.01)
+
+
+def perf_us(tmp_path: Path, fabric: str, benchmark: str) -> float:
+    """The typical latency that `emu perf` says, on the same fabric between the same hosts."""
+    spec = tmp_path / "fabric.emu.yml"
+    spec.write_text(SPECS[fabric])
+    user = make_user(tmp_path, ordinary=not may_be_anybody())
+    ended = user.run_emu("perf", benchmark, spec, "--from", CLIENT, "--to", SERVER, "--json")
+    assert ended.code == 0, ended.err
+    return float(json.loads(ended.out)["results"][0]["t_typical"])
+
+
+@pytest.mark.parametrize("fabric", SPECS)
+@pytest.mark.parametrize("benchmark", ["write_lat", "send_lat", "read_lat", "atomic_lat"])
+def test_latencies_are_those_of_emu_perf(tmp_path: Path, fabric: str, benchmark: str) -> None:
+    """The page's rows are checked against what the programs print."""
+    (row,) = (
+        row for row in ROWS if row.command == f"ib_{benchmark} -n 200" and row.fabric == fabric
+    )
+    assert row.figure == pytest.approx(
+        perf_us(tmp_path, fabric, benchmark), rel=0.02, abs=LAST_DIGIT
+    )
+
+
+@ROCE_EXACT
+def test_devices_are_listed(lab: ProgramsLab) -> None:
+    devices = lab.prints(SERVER, "ibv_devices")
+    assert devices.split()[-2:] == ["emu_0", "00000afffe000001"]
+    described = lab.prints(SERVER, "ibv_devinfo", "-v")
+    for line in ("PORT_ACTIVE (4)", "4096 (5)", "::ffff:10.0.0.1, RoCE v2", "25.0 Gbps (32)"):
+        assert line in described
+
+
+@ROCE_EXACT
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("ibv_xsrq_pingpong -g 0", "an XRC domain is not emulated"),
+        ("ib_send_bw -c XRC -F", "an XRC domain is not emulated"),
+        ("ibv_rc_pingpong -g 0 -o", "isn't ODP capable"),
+    ],
+)
+def test_what_is_missing_is_refused(lab: ProgramsLab, command: str, why: str) -> None:
+    ended = lab.run(SERVER, "env", "EMU_VERBS_DEBUG=1", *command.split())
+    assert ended.code != 0
+    assert why in ended.out + ended.err
+
+
+@ROCE_EXACT
+@needs("/usr/bin/python3")
+def test_pyverbs_moves_data_by_every_transport(lab: ProgramsLab) -> None:
+    command = ("/usr/bin/python3", str(Path(__file__).parents[1] / "support/pyverbs_peer.py"), "0")
+    served, answered = lab.pair(command, (*command, SERVER), (SERVER, CLIENT))
+    assert served == answered
+    assert [line.split(":")[0] for line in served.splitlines()] == [
+        *("queries", "refusals", "RC", "UC", "SRQ", "UD", "extended")
+    ]
