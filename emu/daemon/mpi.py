@@ -6,7 +6,7 @@
 On a cluster mpirun reaches the other hosts by ssh. Here an agent replaces ssh (`mpi_agent.py`): it
 runs in the lab and enters the other host's namespaces. Each host has its own host name there;
 with equal names Open MPI would connect the ranks through shared memory. So all bytes between hosts
-cross the fabric by TCP.
+cross the fabric: by TCP, or by UCX on the hosts' NICs, whose verbs library all ranks inherit.
 """
 
 from __future__ import annotations
@@ -31,15 +31,25 @@ _OPTIONS = (
     *("--mca", "plm_rsh_agent", _AGENT),
     *("--mca", "plm_rsh_no_tree_spawn", "1"),
     *("--mca", "orte_tmpdir_base", str(PRIVATE)),  # removed with the lab
+    *("--mca", "oob_tcp_if_include", HOST_NETWORK_PREFIX),
+)
+_TCP = (
+    *("--mca", "pml", "ob1"),
     *("--mca", "btl", "tcp,self"),
     *("--mca", "btl_tcp_if_include", HOST_NETWORK_PREFIX),
-    *("--mca", "oob_tcp_if_include", HOST_NETWORK_PREFIX),
+)
+_RDMA = (
+    *("--mca", "pml", "ucx"),
+    *("-x", "UCX_TLS=rc_verbs,ud_verbs,self"),  # UCX takes all hosts for one, with shared memory
+    *("-x", "UCX_NET_DEVICES=emu_0:1"),
 )
 
 
-def mpirun(lab: LabClient, ranks: int | None, program: Sequence[str]) -> int:
+def mpirun(
+    lab: LabClient, ranks: int | None, program: Sequence[str], *, rdma: bool = False
+) -> int:
     """Runs a program and returns its exit code. Ranks are assigned to the hosts in turn; by default
-    every host has one.
+    every host has one. With `rdma` their messages are RDMA.
 
     Raises HostError if Open MPI is not installed, UsageError if the hosts have no IP.
     """
@@ -47,10 +57,11 @@ def mpirun(lab: LabClient, ranks: int | None, program: Sequence[str]) -> int:
         raise missing_program("mpirun")
     status = lab.status()
     if not status.ip:
-        raise UsageError("MPI's ranks use TCP, but the hosts have no ib0; see `emu status`")
+        raise UsageError("MPI starts its ranks by TCP, but the hosts have no IP; see `emu status`")
     hosts = list(spec_from_json(status.spec).topology.build().host)
     ranks = len(hosts) if ranks is None else ranks
-    command = ["mpirun", *_OPTIONS, "-n", str(ranks), "--host", ",".join(hosts), *program]
+    options = (*_OPTIONS, *(_RDMA if rdma else _TCP))
+    command = ["mpirun", *options, "-n", str(ranks), "--host", ",".join(hosts), *program]
     trees = {host: str(tree_of(host)) for host in hosts}
     settings = {TASKS: json.dumps(tasks_of(lab)), TREES: json.dumps(trees)}
     with nics_in_sysfs(lab, hosts[1:]):

@@ -106,7 +106,7 @@ def test_a_lab_without_tun_devices_has_no_ib0(me: User) -> None:
         assert me.run_emu(*PING).code == 2
         refused = me.run_emu("mpirun", "--", "true")
         assert refused.code == 2
-        assert "the hosts have no ib0; see `emu status`" in refused.err
+        assert "the hosts have no IP; see `emu status`" in refused.err
         assert me.run_emu("traffic", "start").code == 0
 
 
