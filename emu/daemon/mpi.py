@@ -45,9 +45,7 @@ _RDMA = (
 )
 
 
-def mpirun(
-    lab: LabClient, ranks: int | None, program: Sequence[str], *, rdma: bool = False
-) -> int:
+def mpirun(lab: LabClient, ranks: int | None, program: Sequence[str], *, rdma: bool = False) -> int:
     """Runs a program and returns its exit code. Ranks are assigned to the hosts in turn; by default
     every host has one. With `rdma` their messages are RDMA.
 

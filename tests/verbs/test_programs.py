@@ -1,5 +1,5 @@
-"""The table of programs in docs/guide/verbs-programs.md: each row runs Debian's program, unmodified,
-between two hosts of a lab, and must print what the page says."""
+"""The table of programs in docs/guide/verbs-programs.md: each row runs Debian's program,
+unmodified, between two hosts of a lab, and must print what the page says."""
 
 from __future__ import annotations
 
