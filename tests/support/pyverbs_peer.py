@@ -131,7 +131,7 @@ class Peer:
         assert got == byte.encode() * BYTES, got[:32]
 
     @staticmethod
-    def completed(cq: CQ) -> object:
+    def completed(cq: CQ) -> Any:
         while True:
             count, completions = cq.poll(1)
             if count:
