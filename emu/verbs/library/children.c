@@ -52,30 +52,30 @@ EXPORT int execvp(const char *file, char *const arguments[])
     return execvpe(file, arguments, environ);
 }
 
-static int count_arguments(va_list *list)
+/* With the NULL at the end. */
+static int count_arguments(const char *first, va_list *list)
 {
     int count = 1;
     va_list copy;
     va_copy(copy, *list);
-    while (va_arg(copy, char *))
+    for (const char *next = first; next; next = va_arg(copy, char *))
         count++;
     va_end(copy);
     return count;
 }
 
-/* `to` has room for them and the NULL at the end. */
 static void take_arguments(const char *first, va_list *list, char **to)
 {
-    *to++ = (char *)first;
-    while ((*to++ = va_arg(*list, char *)))
-        ;
+    for (char *next = (char *)first; next; next = va_arg(*list, char *))
+        *to++ = next;
+    *to = NULL;
 }
 
 EXPORT int execl(const char *path, const char *first, ...)
 {
     va_list list;
     va_start(list, first);
-    char *arguments[count_arguments(&list) + 1];
+    char *arguments[count_arguments(first, &list)];
     take_arguments(first, &list, arguments);
     va_end(list);
     return execv(path, arguments);
@@ -85,7 +85,7 @@ EXPORT int execlp(const char *file, const char *first, ...)
 {
     va_list list;
     va_start(list, first);
-    char *arguments[count_arguments(&list) + 1];
+    char *arguments[count_arguments(first, &list)];
     take_arguments(first, &list, arguments);
     va_end(list);
     return execvp(file, arguments);
@@ -95,7 +95,7 @@ EXPORT int execle(const char *path, const char *first, ...)
 {
     va_list list;
     va_start(list, first);
-    char *arguments[count_arguments(&list) + 1];
+    char *arguments[count_arguments(first, &list)];
     take_arguments(first, &list, arguments);
     char *const *environment = va_arg(list, char *const *);
     va_end(list);
