@@ -132,10 +132,15 @@ class Nics:
         self._process, self._works = None, False
         self._on_end()
 
+    @property
+    def serve_programs(self) -> bool:
+        """Whether the present NICs are those of programs."""
+        return self._process is not None and self._serves_programs
+
     def programs(self) -> dict[str, int]:
         """How many verbs programs use the NIC of each host that has any."""
         with self._changing:
-            if self._process is None or not self._serves_programs:
+            if self._process is None or not self.serve_programs:
                 return {}
             try:
                 return self._process.rpc.ask(CountPrograms()).by_host

@@ -104,6 +104,9 @@ class Traffic:
 
     def _begin(self) -> _Workload:
         """Starts the workload's processes. Ends those that it has started if it fails."""
+        if self._nics.serve_programs:  # none is there; on the exact clock only one may be joined
+            self._nics.end_present()
+            self._clock.nics_ended()
         setup = self._session.nic_setup(starts=self.status.number)
         with self._clock.files_for_nics() as files, ExitStack() as started:
             process = prepare(self._supervisor, setup, self._session.spec.name, files)
