@@ -33,7 +33,8 @@ def test_traffic_and_programs_take_turns(lab: ProgramsLab, open_folder: Path) ->
     mistakes = compiled("mistakes", open_folder)
     emu = lab.user.run_emu
     program = lab.start("h2", mistakes, "full_queue")
-    assert program.stdout is not None and program.stdout.readline() == b"listens\n"
+    assert program.stdout is not None
+    assert program.stdout.readline() == b"listens\n"
     refused = emu("traffic", "start")
     assert refused.code == 2
     assert "verbs programs use the hosts' NICs: 1 on h2; end them" in refused.err

@@ -154,7 +154,7 @@ static void start(struct port *port, picoseconds now)
     picoseconds symbol = serialisation(port->credit->width, port->line.rate_bps);
     advertise(port, (1u << port->credit->classes) - 1);
     timer_set_upkeep(port->clock, &port->credit->refresh,
-                         now + FLOW_CONTROL_INTERVAL_SYMBOLS / 2 * symbol);
+                     now + FLOW_CONTROL_INTERVAL_SYMBOLS / 2 * symbol);
 }
 
 static void refresh(struct timer *timer, picoseconds now)

@@ -9,8 +9,10 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { PAGE = 4096, REMOTE = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-                             IBV_ACCESS_REMOTE_READ };
+enum {
+    PAGE = 4096,
+    REMOTE = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
+};
 
 static struct ibv_mr *reg(void *memory, size_t length)
 {
@@ -56,7 +58,8 @@ static void both_see(char *memory, const struct ibv_mr *mr)
     MUST(strcmp(memory + 10, "theirs") == 0);
 }
 
-/* ---- kinds of memory -------------------------------------------------------------------------- */
+/* ---- kinds of memory --------------------------------------------------------------------------
+ */
 
 static char in_data[3 * PAGE] = "initialised";
 static char in_bss[3 * PAGE];
@@ -122,15 +125,16 @@ static void again(void)
     struct ibv_mr *mr = reg(memory, 2 * PAGE);
     char *elsewhere = map(4 * PAGE, MAP_PRIVATE);
     MUST(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, elsewhere, 4 * PAGE, 0) == 0);
-    both_see(elsewhere + 2 * PAGE, &(struct ibv_mr){.addr = elsewhere + 2 * PAGE,
-                                                    .rkey = mr->rkey});
+    both_see(elsewhere + 2 * PAGE,
+             &(struct ibv_mr){.addr = elsewhere + 2 * PAGE, .rkey = mr->rkey});
     MUST(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_REMOTE_READ) == 0);
     MUST(mr->addr == elsewhere && mr->length == 4 * PAGE);
     MUST(peer_reads(mr, 2 * PAGE + 10, "theirs"));
     MUST(peer(IBV_WR_RDMA_WRITE, mr, 0, 8) == IBV_WC_REM_ACCESS_ERR);
 }
 
-/* ---- memory that goes away ---------------------------------------------------------------------- */
+/* ---- memory that goes away ----------------------------------------------------------------------
+ */
 
 static void unmapped(void)
 {
@@ -144,7 +148,7 @@ static void unmapped(void)
     strcpy(memory, "new");
     MUST(peer_reads(old, 0, "old"));
     struct ibv_mr *new = reg(memory, 4 * PAGE);
-    MUST(new && peer_reads(new, 0, "new") && peer_reads(old, 0, "old"));
+    MUST(new &&peer_reads(new, 0, "new") && peer_reads(old, 0, "old"));
     peer_writes(old, 0, "late");
     MUST(strcmp(memory, "new") == 0);
     MUST(ibv_dereg_mr(old) == 0);
@@ -199,7 +203,8 @@ static void freed(void)
     }
 }
 
-/* ---- threads and children ---------------------------------------------------------------------- */
+/* ---- threads and children ----------------------------------------------------------------------
+ */
 
 enum { WRITERS = 4, ROUNDS = 200 };
 
@@ -282,7 +287,8 @@ static void child_registers(void)
     both_see(memory, mr);
 }
 
-/* ---- size ------------------------------------------------------------------------------------------
+/* ---- size
+ * ------------------------------------------------------------------------------------------
  */
 
 static double seconds(void)
@@ -313,8 +319,8 @@ static void large(void)
         struct ibv_mr *mr = reg(memory, size);
         double registered = seconds();
         MUST(mr);
-        both_see(memory + size - PAGE, &(struct ibv_mr){.addr = memory + size - PAGE,
-                                                         .rkey = mr->rkey});
+        both_see(memory + size - PAGE,
+                 &(struct ibv_mr){.addr = memory + size - PAGE, .rkey = mr->rkey});
         double begun = seconds();
         MUST(ibv_dereg_mr(mr) == 0);
         printf("%s: registered in %.2f s, deregistered in %.2f s\n",
@@ -346,10 +352,10 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } cases[] = {
-        {"kinds", kinds},       {"read_only", read_only}, {"refused", refused},
-        {"overlaps", overlaps}, {"again", again},         {"unmapped", unmapped},
-        {"moved", moved},       {"emptied", emptied},     {"freed", freed},
-        {"hammering", hammering}, {"forked", forked},     {"child_registers", child_registers},
+        {"kinds", kinds},         {"read_only", read_only}, {"refused", refused},
+        {"overlaps", overlaps},   {"again", again},         {"unmapped", unmapped},
+        {"moved", moved},         {"emptied", emptied},     {"freed", freed},
+        {"hammering", hammering}, {"forked", forked},       {"child_registers", child_registers},
         {"large", large},
     };
     MUST(argc > 1);

@@ -1,5 +1,5 @@
-/* `mistakes CASE [@SERVER]`: two ends, one of which makes a mistake. Each prints the statuses of its
- * completions and its asynchronous events. */
+/* `mistakes CASE [@SERVER]`: two ends, one of which makes a mistake. Each prints the statuses of
+ * its completions and its asynchronous events. */
 #include "two_ends.h"
 
 enum { BYTES = 4096, RECEIVES = 4 };
@@ -121,8 +121,7 @@ int main(int argc, char **argv)
 {
     struct end end = end_open(server_of(&argc, argv));
     const char *mistake = argv[1];
-    struct ibv_cq *cq =
-        ibv_create_cq(end.context, is(mistake, "overrun") ? 8 : 64, NULL, NULL, 0);
+    struct ibv_cq *cq = ibv_create_cq(end.context, is(mistake, "overrun") ? 8 : 64, NULL, NULL, 0);
     MUST(cq);
     end_add_qp(&end, cq, NULL, 16);
     end_register(&end, memory, BYTES);

@@ -26,8 +26,7 @@
         int64_t from_ns = now_ns(CLOCK_MONOTONIC);                                                 \
         long result = (long)(expression);                                                          \
         int error = result < 0 ? errno : 0;                                                        \
-        printf("%s %ld %d %ld\n", name, result, error,                                             \
-               (long)(now_ns(CLOCK_MONOTONIC) - from_ns));                                         \
+        printf("%s %ld %d %ld\n", name, result, error, (long)(now_ns(CLOCK_MONOTONIC) - from_ns)); \
         fflush(stdout);                                                                            \
     } while (0)
 
@@ -86,7 +85,8 @@ static void wait_for_descriptors(void)
     TELL("epoll-ready", epoll_wait(epoll, &event, 1, 1200));
 }
 
-/* ---- locks ------------------------------------------------------------------------------------ */
+/* ---- locks ------------------------------------------------------------------------------------
+ */
 
 static void *post_late(void *semaphore)
 {
@@ -125,7 +125,8 @@ static void wait_for_locks(void)
     TELL("mutex_timedlock", pthread_mutex_timedlock(&mutex, &end));
 }
 
-/* ---- timers ------------------------------------------------------------------------------------ */
+/* ---- timers ------------------------------------------------------------------------------------
+ */
 
 static void notify(union sigval value)
 {
@@ -188,7 +189,8 @@ static void wait_for_timers(void)
     close(fd);
 }
 
-/* ---- children ------------------------------------------------------------------------------------ */
+/* ---- children
+ * ------------------------------------------------------------------------------------ */
 
 static int status_of(pid_t child)
 {
