@@ -100,7 +100,7 @@ static int take_request(struct cm_event *to, struct cm_id *id, struct cm_id *lis
         id->initiator_depth = conn->initiator_depth;
     }
     int error = use_device(id);
-    if (!error && listener->is_sync && rdma_migrate_id(&id->id, NULL) != 0)
+    if (!error && listener && listener->is_sync && rdma_migrate_id(&id->id, NULL) != 0)
         error = errno;
     return error;
 }

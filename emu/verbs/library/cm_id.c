@@ -133,7 +133,7 @@ int create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *
         request.cm.channel = ((struct cm_channel *)own)->handle;
         error = ask(&request, NULL, 0, &reply);
     }
-    if (error) {
+    if (!made || error) {
         if (own && !channel)
             rdma_destroy_event_channel(own);
         free(made);

@@ -73,7 +73,7 @@ static void take_files(struct msghdr *message, int *files, unsigned count)
     const struct cmsghdr *header = CMSG_FIRSTHDR(message);
     for (unsigned i = 0; i < count; i++)
         files[i] = -1;
-    if (header && header->cmsg_type == SCM_RIGHTS &&
+    if (files && header && header->cmsg_type == SCM_RIGHTS &&
         header->cmsg_len == CMSG_LEN(count * sizeof(int)))
         memcpy(files, CMSG_DATA(header), count * sizeof(int));
 }

@@ -21,6 +21,11 @@
 #include "nic/verbs_api.h"
 #include "uverbs/rings.h"
 
+/* An object that is returned by the pointer to its first member looks lost to gcc's analyzer. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
+#endif
+
 #define EXPORT __attribute__((visibility("default")))
 
 /* The next library's function of this name. A file that uses this defines _GNU_SOURCE. */
