@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.background_lab import at_home, lab_up
 from tests.support.tshark import MALFORMED, number, tshark
-from tests.support.user import ROOT, Ended, User, wait
+from tests.support.user import Ended, User, wait
 
 SPEC = """
 name: connections
@@ -27,7 +27,7 @@ PAIRS = (
     ("udaddy", f"udaddy -s {SERVER}"),
     ("rdma_server", f"rdma_client -s {SERVER}"),
 )
-CALLS = ROOT / "tests" / "support" / "cm_calls.c"
+CALLS = Path(__file__).with_name("cm_calls.c")
 _EINVAL, _BUSY = "-1 Invalid argument", "-1 Address already in use"
 _AGAIN, _UNSUPPORTED = "-1 Resource temporarily unavailable", "-1 Operation not supported"
 RETURNS = [
