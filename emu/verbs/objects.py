@@ -393,8 +393,8 @@ class ProgramObjects:
         if attr.given & lib.UVERBS_STATE:
             state = self._member(QPState, attr.state)
         if attr.given & lib.UVERBS_ACCESS_FLAGS:
-            given["qp_access_flags"] = attr.access
-        qp.modify(state, QPAttr(**given, **self._path(attr)))
+            given["qp_access_flags"] = AccessFlag(attr.access & sum(AccessFlag))
+        qp.modify(state, QPAttr(**given | self._path(attr)))
         if state is QPState.RESET and pair.receives:
             lib.uverbs_receives_reset(pair.receives)
         reply.state = qp.qp_state

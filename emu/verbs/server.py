@@ -34,7 +34,7 @@ _ROOM_FOR_FILES = socket.CMSG_SPACE(_MOST_FILES * array("i").itemsize)
 _REQUEST_BYTES = ffi.sizeof("struct uverbs_request")
 _BELL_BYTES = 4096
 _F_SEAL_FUTURE_WRITE = 0x10
-"""Linux' fcntl.h: mappings of before may write, new ones may not. Python has no name for it."""
+"""From Linux' fcntl.h: no new mapping may write. Python has a name for it since 3.13."""
 _TIME_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | _F_SEAL_FUTURE_WRITE
 
 

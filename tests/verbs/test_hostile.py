@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from struct import Struct
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from emu._core import ffi, lib
-from tests.support.verbs_client import MEMORY_BYTES, Served, sealed, served
+from tests.support.verbs_client import MEMORY_BYTES, Program, Served, sealed, served
 
 ROUNDS = 1500
 FIELDS = ("mr", "cq", "srq", "qp", "limit", "attr")
@@ -99,17 +99,17 @@ def test_request_of_wrong_length_ends_the_program(nics: Served, text: bytes) -> 
     assert nics.ask(other, command=lib.UVERBS_ALLOC_PD).error == 0
 
 
+def _ask_for_ever(nics: Served, program: Program) -> None:
+    while True:
+        program.send(command=lib.UVERBS_QUERY_QP)
+        nics.turn()
+
+
 def test_program_that_reads_no_replies_is_ended(nics: Served) -> None:
     other, program = nics.opened(), nics.opened()
     program.line.setblocking(False)
-
-    def ask_without_reading() -> None:
-        for _ in range(10_000):
-            program.send(command=lib.UVERBS_QUERY_QP)
-            nics.turn()
-
     with pytest.raises((BrokenPipeError, ConnectionResetError)):
-        ask_without_reading()
+        _ask_for_ever(nics, program)
     assert nics.ask(other, command=lib.UVERBS_ALLOC_PD).error == 0
 
 
@@ -150,22 +150,22 @@ def test_thousand_connections_are_served(nics: Served) -> None:
     assert nics.server.count_programs() == {"h2": 1}
 
 
+def _connect_for_ever(nics: Served, programs: list[Program]) -> None:
+    while True:
+        programs.append(nics.program())
+        nics.turn()
+
+
 def test_nics_without_files_go_on(nics: Served) -> None:
     """When programs have ended, others can connect."""
     served_before = nics.opened()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    waiting = []
+    waiting: list[Program] = []
     in_use = len(list(Path("/proc/self/fd").iterdir()))
-
-    def connect_for_ever() -> None:
-        while True:
-            waiting.append(nics.program())
-            nics.turn()
-
     resource.setrlimit(resource.RLIMIT_NOFILE, (in_use + 40, hard))
     try:
         with pytest.raises(OSError, match="Too many open files"):
-            connect_for_ever()
+            _connect_for_ever(nics, waiting)
         nics.turn()
         assert nics.ask(served_before, command=lib.UVERBS_ALLOC_PD).error == 0
         for program in waiting:
@@ -240,8 +240,8 @@ class Attacker:
     def _number(self, kind: str) -> int:
         bits = {"uint8_t": 8, "uint16_t": 16, "uint32_t": 32, "uint64_t": 64}[kind]
         pools = (NUMBERS, self._handles, self._keys or NUMBERS, range(20), range(2**62))
-        number = int(self._rng.choice(self._rng.choices(pools, (6, 6, 2, 8, 1))[0]))
-        return number % (1 << bits)
+        pool: Sequence[int] = self._rng.choices(pools, (6, 6, 2, 8, 1))[0]
+        return int(self._rng.choice(pool)) % int(2**bits)
 
     def _request(self) -> None:
         request: dict[str, Any] = {
