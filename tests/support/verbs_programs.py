@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -62,6 +62,8 @@ def programs_lab(folder: Path, spec: str, *words: str) -> Iterator[ProgramsLab]:
     own = Path(mkdtemp(dir=folder))
     own.chmod(0o755)
     user = at_home(make_user(own, ordinary=not may_be_anybody()))
+    cache = {"XDG_CACHE_HOME": str(own / "cache")}  # what real labs measure stays there
+    user = replace(user, environment=user.environment | cache)
     with lab_up(user, spec, *words):
         yield ProgramsLab(user)
 
