@@ -23,7 +23,8 @@ from emu.lab.ipc.messages import Failure
 M = TypeVar("M")
 
 _CHUNK = 1 << 16
-_MAX_FDS = 8
+_MAX_FDS = 253
+"""In one piece of a stream; the kernel takes no more (unix(7), SCM_MAX_FD)."""
 _CREDENTIALS = "iII"  # struct ucred: process, user, group
 
 
@@ -58,9 +59,19 @@ class Channel:
         """Sends a message with copies of open files."""
         line = to_line(message)
         with self._sending, _gone_is_eof():
-            sent = socket.send_fds(self._socket, [line], files) if files else 0
+            sent = self._send_with_files(line, files)
             if sent < len(line):
                 self._socket.sendall(line[sent:])
+
+    def _send_with_files(self, line: bytes, files: Sequence[int]) -> int:
+        """Sends the files, each batch but the last with one byte of the line. Returns how many
+        bytes were sent."""
+        sent = 0
+        for first in range(0, len(files), _MAX_FDS):
+            is_last = first + _MAX_FDS >= len(files)
+            piece = line[sent:] if is_last else line[sent : sent + 1]
+            sent += socket.send_fds(self._socket, [piece], files[first : first + _MAX_FDS])
+        return sent
 
     def send_at_once(self, message: Message) -> None:
         """Sends the last message without blocking. Raises BlockingIOError if it does not fit.

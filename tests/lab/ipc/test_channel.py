@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
+from contextlib import ExitStack
 
 import pytest
 
@@ -43,6 +45,25 @@ def test_an_open_file_arrives_with_its_message() -> None:
     (descriptor,) = far.take_files()
     assert os.pread(descriptor, 6, 0) == b"depths"
     os.close(descriptor)
+
+
+@pytest.mark.parametrize("count", [9, 253, 254, 600])
+def test_many_open_files_arrive_in_order(count: int) -> None:
+    """A lab sends one for each host."""
+    near, far = _pair()
+    with ExitStack() as stack:
+        pipes = [os.pipe() for _ in range(count)]
+        for end in itertools.chain(*pipes):
+            stack.callback(os.close, end)
+        near.send(Done(), [reader for reader, _ in pipes])
+        far.expect(Done)
+        received = far.take_files()
+        for end in received:
+            stack.callback(os.close, end)
+        assert len(received) == count
+        for (_, writer), reader in zip(pipes, received, strict=True):
+            os.write(writer, b"x")
+            assert os.read(reader, 1) == b"x"
 
 
 @pytest.mark.parametrize(
