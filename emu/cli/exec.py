@@ -93,7 +93,8 @@ def _emulated(program: Sequence[str], status: Status) -> Mapping[str, str]:
     if status.clock == EXACT.name:
         raise UsageError(
             f"--emulated: the time of the lab {status.name} passes only while frames are on the "
-            "way, and no program can follow it; bring the lab up with --clock real"
+            "way. Programs with RDMA verbs follow it: leave --emulated out. For others bring the "
+            "lab up with --clock real"
         )
     slowdown = status.slowdown
     settings = emulated_time(program, slowdown)
