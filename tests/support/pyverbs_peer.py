@@ -45,6 +45,13 @@ def connection(server: str | None) -> socket.socket:
         return listening.accept()[0]
 
 
+def first_attributes() -> QPAttr:
+    """Of the state INIT, which says what the other end may do."""
+    attr = QPAttr(port_num=1)
+    attr.qp_access_flags = ACCESS
+    return attr
+
+
 class Peer:
     """Both ends do the same, but for who sends."""
 
@@ -149,7 +156,7 @@ class Peer:
         qp = QP(
             self.domain,
             QPInitAttr(qp_type=qp_type, scq=cq, rcq=cq, cap=QPCap(**CAP), srq=srq),
-            QPAttr(port_num=1),
+            first_attributes(),
         )
         self.fill("s" if self.sends else "-")
         (srq or qp).post_recv(RecvWR(num_sge=1, sg=[self.entry()], wr_id=7))
@@ -238,7 +245,7 @@ class Peer:
             comp_mask=e.IBV_QP_INIT_ATTR_PD | e.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
             send_ops_flags=e.IBV_QP_EX_WITH_SEND,
         )
-        qp = QPEx(self.context, init, QPAttr(port_num=1))
+        qp = QPEx(self.context, init, first_attributes())
         self.fill("x" if self.sends else "-")
         qp.post_recv(RecvWR(num_sge=1, sg=[self.entry()]))
         self.connect(qp)
