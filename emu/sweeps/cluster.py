@@ -101,7 +101,9 @@ def _local(stack: ExitStack, count: int) -> Cluster:
 
 def _silence() -> None:
     """Dask logs what happens to workers and the scheduler; the sweep says it in its own words."""
-    for name in ("distributed.scheduler", "distributed.core", "distributed.client"):
+    import distributed  # noqa: F401 - it sets the levels of its logs
+
+    for name in ("distributed", "distributed.scheduler", "distributed.core", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
