@@ -106,10 +106,11 @@ static void send_events(struct uverbs_client *client, uint32_t handle, struct ev
 static void give_events(struct uverbs_client *client)
 {
     bool up = nic_link_is_up(client->nic);
+    /* The state first: a program asks for it as soon as it has the event. */
+    __atomic_store_n(&client->session->port_is_down, !up, __ATOMIC_RELEASE);
     if (up != client->link_is_up)
         uverbs_send_event(client, up ? UVERBS_PORT_ACTIVE : UVERBS_PORT_ERROR, UVERBS_NONE);
     client->link_is_up = up;
-    __atomic_store_n(&client->session->port_is_down, !up, __ATOMIC_RELEASE);
     if (!client->has_events)
         return;
     client->has_events = false;
