@@ -70,6 +70,7 @@ static void publish(struct exact_driver *driver)
         next = earlier(next, driver->event_at);
     driver->foreign_announced = driver->foreign_waiting;
     enum fabric_activity own = activity(driver);
+    bool may_skip = own == FABRIC_RESTS && !driver->every_window;
     struct window window = {.next = driver->foreign.first ? clock->now : next,
                             .arrives = driver->arrives,
                             .stop = driver->stop,
@@ -78,7 +79,7 @@ static void publish(struct exact_driver *driver)
                             .hold = driver->hold,
                             .sent = driver->counts.sent,
                             .activity = own,
-                            .awaits = own == FABRIC_RESTS ? next_event(driver) : clock->now,
+                            .awaits = may_skip ? next_event(driver) : clock->now,
                             .done = driver->done};
     driver->arrives = NEVER;
     exchange_publish(&driver->exchange, &window);
