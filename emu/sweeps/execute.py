@@ -36,7 +36,7 @@ Work = Callable[[Task], Outcome]
 def execute(
     cluster: Cluster, made: Plan, runs: Sequence[PlannedRun], *, do: Work = work
 ) -> Iterator[tuple[PlannedRun, Outcome]]:
-    """Each run with what came out of it, as they end. `do` is what workers call.
+    """Yields each run and its result when it ends. Workers call `do`.
 
     Raises FabricError if the scheduler has gone.
     """

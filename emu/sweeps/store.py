@@ -50,7 +50,7 @@ class Store:
         return found
 
     def add(self, made: Plan, run: PlannedRun, outcome: Outcome) -> Row:
-        """Writes what came out of a run, and returns its row. Raises OSError, EmuError.
+        """Writes the result of a run, and returns its row. Raises OSError, EmuError.
 
         The row is written last, so that a run with a row is whole.
         """

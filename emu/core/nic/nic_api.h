@@ -88,8 +88,8 @@ enum status {
 /* The rules are in qp_state.c. */
 enum qp_state { QP_RESET, QP_INIT, QP_RTR, QP_RTS, QP_SQD, QP_SQE, QP_ERR, QP_STATES };
 
-/* What happens to a queue pair or a shared receive queue, and no completion tells: affiliated
- * asynchronous events (IBTA vol 1, 11.6.3). */
+/* Affiliated asynchronous events of a queue pair or a shared receive queue (IBTA vol 1, 11.6.3).
+ * No completion reports them. */
 enum nic_event {
     NIC_QP_REQ_ERROR,     /* it refused a request that it did not understand, and failed */
     NIC_QP_ACCESS_ERROR,  /* it refused a request for its key, bounds or rights, and failed */

@@ -113,7 +113,7 @@ enum uverbs_news {
 /* A thread that counts. */
 struct uverbs_thread {
     uint32_t tid;
-    uint32_t state;   /* enum uverbs_thread_state; whoever makes it run again counts in `running` */
+    uint32_t state;   /* enum uverbs_thread_state; who lets it run adds to `running` */
     uint32_t wakes;   /* a futex: counts the ends of waits */
     uint32_t news;    /* enum uverbs_news */
     int64_t until_ns; /* the wait ends then at the latest, in emulated time; INT64_MAX: never */

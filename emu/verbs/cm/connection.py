@@ -214,7 +214,7 @@ class Connection:
     # ---- messages and time ---------------------------------------------------------
 
     def requested(self, request: Message, event: Event) -> None:
-        """A REQ has come, of which `event` tells the program."""
+        """A REQ has come. The program learns of it by `event`."""
         self._must_be(State.IDLE)
         assert isinstance(request, Req)
         self._request = request

@@ -49,7 +49,7 @@ class Lookup:
         self._send(self._request)
 
     def requested(self, request: Message, event: Event) -> None:
-        """A SIDR_REQ has come, of which `event` tells the program."""
+        """A SIDR_REQ has come. The program learns of it by `event`."""
         self._must_be(LookupState.IDLE)
         assert isinstance(request, SidrReq)
         self._request = request
