@@ -16,16 +16,17 @@ from emu.daemon.messages import LabEnded
 from emu.daemon.served_lab import Answer, ServedLab
 from emu.errors import EmuError, FabricError, RemoteProtocolError
 from emu.lab.command import run
+from emu.lab.host_names import host_lines
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.codec import Message
 from emu.lab.ipc.jobs import ServeLab
 from emu.lab.ipc.messages import Done, Failure
-from emu.lab.lab_plan import LabRequest
+from emu.lab.lab_plan import LabRequest, has_management
 from emu.lab.namespace import PRIVATE
 from emu.lab.session import JobResult, open_session, start
 from emu.lab.supervisor import Supervisor
 from emu.lab.version import version
-from emu.spec.scenario import Spec, spec_from_json
+from emu.spec.scenario import spec_from_json
 
 _HOSTS = Path("/etc/hosts")
 _SECONDS_TO_FINISH_AN_ANSWER = 0.2
@@ -36,10 +37,10 @@ def serve_lab(job: ServeLab, supervisor: Supervisor) -> JobResult:
     """Builds the lab and answers clients. The owner's only open file is the listening socket."""
     (listener,) = supervisor.inherited_fds
     spec = spec_from_json(job.spec)
-    _name_hosts(spec)
     request = LabRequest.interactive_lab(spec, job.out, job.slowdown, ip=job.ip)
     if job.exact:
         request = LabRequest.interactive_exact_lab(spec, job.out)
+    _name_hosts(request)
     session = open_session(request, supervisor)
     at_ns = start(session)
     lab = ServedLab(session, supervisor, job.slowdown, at_ns)
@@ -67,11 +68,16 @@ def _wait_until(at_ns: int) -> None:
     time.sleep(max(0.0, (at_ns - time.monotonic_ns()) / 1e9))
 
 
-def _name_hosts(spec: Spec) -> None:
-    """Gives the lab an /etc/hosts with all hosts, so that `ping h5` works."""
-    named = "".join(f"{host.ip} {host.name}\n" for host in spec.topology.build().hosts)
+def _name_hosts(request: LabRequest) -> None:
+    """Gives the lab an /etc/hosts, so that `ping h5` works."""
+    topology = request.spec.topology.build()
+    lines = host_lines(
+        topology,
+        is_ethernet=request.spec.fabric_kind.is_ethernet,
+        management=has_management(request, topology),
+    )
     own = PRIVATE / "hosts"
-    own.write_text(_HOSTS.read_text() + named)
+    own.write_text(_HOSTS.read_text() + "".join(f"{line}\n" for line in lines))
     run(["mount", "--bind", str(own), str(_HOSTS)])
 
 

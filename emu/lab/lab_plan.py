@@ -26,10 +26,9 @@ _FILES_OF_A_LAB, _FILES_OF_A_PORT = 128, 2
 """Limits on open files. ovs-vswitchd needs the most: 55 for 4 ports and 73 for 16."""
 
 _NO_IB0 = "hosts have no ib0: the exact clock has none"
-_MANAGEMENT_NOTE = (
-    f"{_NO_IB0}; they reach each other's IP addresses by a management network apart from the fabric"
-)
+_IPOIB_NOTE = f"{_NO_IB0}; their IP addresses are on a management network apart from the fabric"
 _NO_IP_NOTE = f"{_NO_IB0}, nor a management network, as its bridge has too few ports; so no IP"
+_NAMES_NOTE = "names of hosts lead to a management network apart from the fabric"
 
 _RED_NOTE = (
     "the kernel's RED holds the queues: whether Open vSwitch kept packets too long is not judged"
@@ -140,7 +139,7 @@ def plan_lab(request: LabRequest, machine: Machine) -> LabPlan:
         nics="workload" if request.workload else "idle" if with_ib0 else None,
         tcp=tcp,
         ib0=with_ib0,
-        management=_needs_management(request, topology),
+        management=has_management(request, topology),
         nodes=tuple(nodes),
         network=_network(request, topology, plane, machine, ib0=with_ib0, red=marker == "red"),
         marker=marker,
@@ -151,10 +150,9 @@ def plan_lab(request: LabRequest, machine: Machine) -> LabPlan:
     )
 
 
-def _needs_management(request: LabRequest, topology: Topology) -> bool:
-    is_exact_lab = request.exact and request.interactive
-    has_ip = request.spec.fabric_kind.is_ethernet
-    return is_exact_lab and not has_ip and len(topology.hosts) <= management_network.MOST_HOSTS
+def has_management(request: LabRequest, topology: Topology) -> bool:
+    """Whether the hosts get a management network."""
+    return request.interactive and management_network.is_part_of(topology, exact=request.exact)
 
 
 def _routing(request: LabRequest) -> Literal["subnet manager", "lab"] | None:
@@ -181,7 +179,7 @@ def _network(
         ib0_mtu=spec.ip_mtu if ib0 else None,
         punctual=not request.exact,
         quick_ack=request.exact,
-        management=_needs_management(request, topology),
+        management=has_management(request, topology),
     )
     return tuple(steps)
 
@@ -203,11 +201,12 @@ def _decide_ib0(
 
 
 def _notes_of_exact_lab(request: LabRequest) -> tuple[str, ...]:
-    is_exact_lab = request.exact and request.interactive
-    if not is_exact_lab or request.spec.fabric_kind.is_ethernet:
+    if not (request.exact and request.interactive):
         return ()
-    has_network = _needs_management(request, request.spec.topology.build())
-    return (_MANAGEMENT_NOTE,) if has_network else (_NO_IP_NOTE,)
+    has_network = has_management(request, request.spec.topology.build())
+    if request.spec.fabric_kind.is_ethernet:
+        return (_NAMES_NOTE,) if has_network else ()
+    return (_IPOIB_NOTE,) if has_network else (_NO_IP_NOTE,)
 
 
 def _plan_marker(

@@ -207,7 +207,7 @@ def plan_network(
         if ib0_mtu is not None:
             steps += ib0.steps_of(host, ib0_mtu)
     if management:
-        steps += management_network.steps_of(topology, LAB)
+        steps += management_network.steps_of(topology, LAB, ipoib=not ip)
     steps += [SetUp(SHIM, port.interface) for port in hosts + bridged]
     steps.append(OffloadsOff(LAB, _interfaces(bridged)))
     steps.append(OffloadsOff(SHIM, _interfaces(hosts + bridged)))

@@ -161,7 +161,7 @@ def test_a_fault_begins_at_the_instant_of_the_pause(me: User) -> None:
 def test_programs_let_time_run_unless_it_is_paused(me: User) -> None:
     """A ping that gets its answer has let some emulated time pass."""
     with lab_up(me, QUIET, *EXACT):
-        ping = ("exec", "h1", "--", "ping", "-c", "1", "-W", "2", "h4")
+        ping = ("exec", "h1", "--", "ping", "-c", "1", "-W", "2", "h4-eth0")
         assert me.run_emu(*ping).code == 0
         eventually(lambda: time_of(me)[0] == "stands")
         assert time_of(me)[1] > 4 * US
@@ -220,10 +220,11 @@ def test_time_that_failed_ends_the_traffic(me: User) -> None:
         assert "end it with `emu down still`" in again.err
 
 
-def test_ping_takes_no_emulated_time_on_infiniband(myself: User) -> None:
-    """The hosts have no ib0; their management network is not part of the fabric."""
+@pytest.mark.parametrize("spec", [QUIET, ON_INFINIBAND], ids=["roce", "infiniband"])
+def test_ping_by_name_takes_no_emulated_time(myself: User, spec: str) -> None:
+    """Names lead to the management network, which is not part of the fabric."""
     user = at_home(myself)
-    with lab_up(user, ON_INFINIBAND, *EXACT):
+    with lab_up(user, spec, *EXACT):
         before = time_of(user)
         ping = user.run_emu("exec", "h1", "--", "ping", "-c", "2", "-i", "0.2", "h4")
         assert (ping.code, time_of(user)) == (0, before), ping

@@ -72,13 +72,14 @@ def test_links_that_a_user_loses_are_as_in_the_spec(me: User, tmp_path: Path, fa
 def test_without_traffic_time_runs_until_routes_have_changed(me: User, tmp_path: Path) -> None:
     """So a program need not wait for them. A host's link that was lost leaves nothing behind, in
     either direction: later traffic has the times of a lab without faults."""
+    ping = ("exec", "h1", "--", "ping", "-c", "1", "-W", "2", "h4-eth0")
     with lab_up(me, CLOS, *EXACT, "--set", "plane=shim"):
         for number, cable in enumerate(("leaf1:spine1", "leaf1:h1"), 1):
             emu(me, "fault", "set", f"{{name: cut, link-down: {{cable: {cable}}}}}")
             eventually(lambda: time_of(me)[0] == "stands")
             assert time_of(me)[1] >= 7 * US
             if number == 1:
-                assert me.run_emu("exec", "h1", "--", "ping", "-c", "1", "-W", "2", "h4").code == 0
+                assert me.run_emu(*ping).code == 0
             emu(me, "fault", "clear", "cut")
             eventually(lambda: time_of(me)[0] == "stands")
             assert len(status_of(me)[0]["links"]) == 2 * number

@@ -157,7 +157,7 @@ def test_what_is_stuck_is_idle_in_the_end(text: str) -> None:
 def test_a_ping_passes_idle_nics(text: str) -> None:
     with program_nics(parsed(text)) as nics:
         nics.run()
-        ping = nics.start("h1", "ping", "-c", "5", "-i", "0.01", "-W", "5", "h4")
+        ping = nics.start("h1", "ping", "-c", "5", "-i", "0.01", "-W", "5", "h4-eth0")
         said = nics.serve(ping)
         assert "5 received" in said
         wait_until_it_stands(nics, 1)
@@ -176,7 +176,7 @@ with socket.create_server(("", 5000)) as server:
 """
 SEND = """
 import socket
-with socket.create_connection(("h4", 5000)) as line:
+with socket.create_connection(("h4-eth0", 5000)) as line:
     line.sendall(bytes(1_000_000))
     line.shutdown(socket.SHUT_WR)
     print(line.recv(100).decode())

@@ -249,11 +249,10 @@ class ProgramIds:
 
     def _own(self, ip: int) -> int:
         """The host's address by which the local address `ip` is known to others; 0: any."""
-        if ip >> 24 == _LOOPBACK:
-            return self._network.ip
-        if ip not in (0, self._network.ip):
+        known = self._network.ip if ip >> 24 == _LOOPBACK else self._network.fabric_ip(ip)
+        if known not in (0, self._network.ip):
             raise Refused(errno.ENODEV, f"{Endpoint(ip)}: no RDMA device of this host has that")
-        return ip
+        return known
 
     def _resolve_addr(self, request: Any, files: Sequence[int], reply: Any) -> None:
         id_, wanted = self._id(request), request.cm
@@ -263,7 +262,8 @@ class ProgramIds:
             self._bind(id_, _endpoint(wanted.source), shares=wanted.reuses_address)
         id_.source = Endpoint(self._network.ip, id_.source.port)
         far = _endpoint(wanted.destination)
-        ip = self._network.ip if far.ip >> 24 == _LOOPBACK or not far.ip else far.ip
+        is_own = far.ip >> 24 == _LOOPBACK or not far.ip
+        ip = self._network.ip if is_own else self._network.fabric_ip(far.ip)
         id_.destination = Endpoint(ip, far.port)
         id_.path = self._network.path_to(ip)
         if id_.path:

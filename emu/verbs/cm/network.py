@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from emu.lab.management_network import address_of
 from emu.rdma.context import Context
 from emu.verbs.cm.messages import Req, SidrReq
 from emu.verbs.cm.path import Path
@@ -18,6 +19,11 @@ class HostNetwork:
 
     def __init__(self, context: Context, all_hosts: Collection[Context]) -> None:
         self._context = context
+        self._known_as = {
+            int(own): int(one.host.ip)
+            for one in all_hosts
+            for own in (one.host.ip, address_of(one.host))
+        }
         self._by_ip = {int(one.host.ip): one for one in all_hosts}
         self._by_address = {one.address: one for one in all_hosts}
         self.ip = int(context.host.ip)
@@ -28,8 +34,13 @@ class HostNetwork:
     def service_level(self, address: int) -> int:
         return self._context.service_level(address)
 
+    def fabric_ip(self, ip: int) -> int:
+        """The address on the fabric of the host with the address `ip`, which may be that on the
+        management network. Other addresses stay."""
+        return self._known_as.get(ip, ip)
+
     def path_to(self, ip: int) -> Path | None:
-        """The way to the host of this IPv4 address; None: there is no such host."""
+        """The way to the host of this address on the fabric; None: there is no such host."""
         far = self._by_ip.get(ip)
         return self._path(far.address) if far else None
 

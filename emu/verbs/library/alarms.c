@@ -67,15 +67,18 @@ static void ring_due(void)
     }
 }
 
+/* Emulated time stands until a thread that waits for the lock has been woken. */
 static void *keep_time(void *unused)
 {
     sigset_t before;
     for (;;) {
         before = lock_alarms();
         ring_due();
+        hold_time();
         uint32_t wakes = begin_wait(first_ns(), UVERBS_NO_NEWS);
         keeper_waits_until = own_end_of_wait();
         unlock_alarms(&before);
+        release_time();
         if (!keeper_waits_until)
             return unused; /* there are too many threads */
         end_wait(wakes);

@@ -28,7 +28,8 @@
 enum {
     READS_AT_ONE_TIME = 100, /* of a clock, before it moves */
     FIRST_STEP_NS = 100,
-    LONGEST_STEP_NS = 10000,
+    LONGEST_STEP_NS = 100000,
+    STEPS_SO_FAR = 8, /* of the time that it has been read again and again */
     VDSO_BYTES = 16384,
 };
 
@@ -40,10 +41,18 @@ bool is_emulated(void)
 
 /* ---- clocks ------------------------------------------------------------------------------- */
 
+static int64_t step_after(int64_t reading_ns)
+{
+    int64_t step_ns = reading_ns / STEPS_SO_FAR;
+    if (step_ns < FIRST_STEP_NS)
+        return FIRST_STEP_NS;
+    return step_ns < LONGEST_STEP_NS ? step_ns : LONGEST_STEP_NS;
+}
+
 /* The emulated time that a clock shows. */
 static int64_t read_clock(void)
 {
-    static __thread int64_t last_ns, step_ns;
+    static __thread int64_t since_ns, last_ns; /* without another call of the library */
     static __thread uint32_t reads, activity;
     const struct connection *nics = present_connection();
     __atomic_add_fetch(&nics->session->clock_reads, 1, __ATOMIC_RELAXED);
@@ -51,12 +60,11 @@ static int64_t read_clock(void)
     uint32_t calls = __atomic_load_n(&nics->session->activity, __ATOMIC_RELAXED);
     if (now_ns != last_ns || calls != activity) {
         if (calls != activity)
-            step_ns = FIRST_STEP_NS;
+            since_ns = now_ns;
         reads = 0;
     }
     if (++reads > READS_AT_ONE_TIME) {
-        wait_for_news(now_ns + step_ns);
-        step_ns = step_ns < LONGEST_STEP_NS ? 2 * step_ns : step_ns;
+        wait_for_news(now_ns + step_after(now_ns - since_ns));
         reads = READS_AT_ONE_TIME;
         now_ns = emulated_ns();
     }

@@ -96,7 +96,7 @@ static void names(void)
     show("passive", rdma_getaddrinfo(NULL, "7", &hints, &found));
     printf("type: %d, source: %s\n", found->ai_qp_type, found->ai_src_addr ? "yes" : "no");
     rdma_freeaddrinfo(found);
-    show("by name", rdma_getaddrinfo("h2", "7", NULL, &found));
+    show("by name", rdma_getaddrinfo("h2-eth0", "7", NULL, &found));
     const struct sockaddr_in *to = (const struct sockaddr_in *)found->ai_dst_addr;
     printf("address: %s, space: %#x\n", inet_ntoa(to->sin_addr), found->ai_port_space);
     rdma_freeaddrinfo(found);
