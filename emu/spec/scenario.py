@@ -160,6 +160,14 @@ class Spec(Model):
         "has only the checks it brings itself.",
     )
 
+    @field_validator("subnet")
+    @classmethod
+    def _members_are_placed(cls, subnet: SubnetSpec, info: ValidationInfo) -> SubnetSpec:
+        topology = info.data.get("topology")
+        if topology is None or not topology.can_be_built:
+            return subnet
+        return subnet.placed(topology.build())
+
     @field_validator("traffic")
     @classmethod
     def _hosts_are_placed(

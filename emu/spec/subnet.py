@@ -5,14 +5,16 @@ The other options of OpenSM keep its defaults, and the defaults here are OpenSM'
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from emu.spec import references
 from emu.spec.base import Model
+from emu.spec.groups import expanded
 from emu.spec.notes import note
 from emu.spec.quantities import Hosts, Integer, named_like, number_key
+from topologies.graph import Topology
 
 DATA_VLS = 15
 MANAGEMENT_VL = 15
@@ -103,6 +105,12 @@ class Partition(Model):
     limited: Hosts = Field(
         default=(), description="Hosts that may only communicate with full members."
     )
+
+    def placed(self, topology: Topology) -> Self:
+        """The partition with the names of hosts in place of groups."""
+        given = {kind: getattr(self, kind) for kind in ("full", "limited")}
+        named = {kind: expanded(words, topology) for kind, words in given.items() if words}
+        return self.model_copy(update=named)
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -229,6 +237,16 @@ class SubnetSpec(Model):
         "switch discards all packets of the lane for 8 lifetimes; 0: never.",
         json_schema_extra=note(unit="packets", why="OpenSM's default", source=references.OPENSM),
     )
+
+    def placed(self, topology: Topology) -> Self:
+        """The subnet with the names of hosts in place of groups."""
+        named: dict[str, Any] = {}
+        if self.managers:
+            named["managers"] = expanded(self.managers, topology)
+        if self.partitions:
+            of_each = {name: own.placed(topology) for name, own in self.partitions.items()}
+            named["partitions"] = of_each
+        return self.model_copy(update=named)
 
     def keys_of(self, host: str) -> tuple[int, ...]:
         """All P_Keys of a host."""

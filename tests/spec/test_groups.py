@@ -24,6 +24,13 @@ verify:
   - {counter: {name: tx_packets, at: leaf2, at_least: "max(100*n, 1000)"}}
   - {rate: {traffic: all, at_most: 120/n Gbit}}
 """
+SUBNET = b"""
+topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 2}
+fabric: ib
+subnet:
+  managers: "leaf2[1]"
+  partitions: {blue: {pkey: 5, full: leaf1, limited: "leaf2[:1]"}, red: {pkey: 6, full: all}}
+"""
 
 
 @pytest.mark.parametrize(
@@ -101,3 +108,13 @@ def test_text_that_is_no_formula_is_unchanged(text: str) -> None:
     """The cases hold unknown names and calls, invalid numbers and long computations."""
     checks = [{"counter": {"name": "tx_packets", "is": text}}]
     assert expected_numbers(checks, {"all": 9}) == checks
+
+
+def test_groups_name_subnet_managers_and_members_of_partitions() -> None:
+    spec = spec_from_text(SUBNET, source="")
+    subnet = spec.subnet
+    assert spec_from_json(spec.to_json()).subnet == subnet
+    assert subnet.managers == ("h4",)
+    assert subnet.partitions["blue"].full == ("h1", "h2")
+    assert subnet.partitions["blue"].limited == ("h3",)
+    assert subnet.partitions["red"].members == ("h1", "h2", "h3", "h4")

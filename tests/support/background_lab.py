@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -91,3 +92,17 @@ def faults_of(user: User) -> list[dict[str, Any]]:
     ended = user.run_emu("fault", "list")
     assert ended.code == 0, ended.err
     return list(map(json.loads, ended.out.splitlines()))
+
+
+@contextmanager
+def capturing(user: User, port: str, file: Path) -> Iterator[None]:
+    """The frames of the cable at a port, while the body runs, are in this file afterwards."""
+    capture = user.emu("capture", port)
+    assert capture.stdout is not None
+    head = capture.stdout.read(4)  # it captures from now on
+    try:
+        yield
+    finally:
+        capture.send_signal(signal.SIGINT)
+        rest, _ = capture.communicate()
+    file.write_bytes(head + rest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import Popen
@@ -19,6 +20,9 @@ pytestmark = [needs_verbs, pytest.mark.usefixtures("lab_machine")]
 ACCESS_ERROR = "remote access error 136\nstate ERR\n"
 ACCESS_EVENT = "local access violation work queue error\nstate ERR\n"
 FINE = "state RTS\n"
+TIMEOUT_14_MS = 4.096e-3 * 2**14
+LONGEST_PAUSE_MS = 65535 * 512 / 100e9 * 1e3
+"""At 100 Gbit/s (IEEE 802.1Qbb)."""
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +76,49 @@ def test_lost_link_is_an_event_and_ends_the_retries(lab: ProgramsLab, mistakes: 
     ended = wait(client)
     assert ended.out == "port active\nactive\nstate ERR\n", ended
     assert wait(server).out == FINE
+
+
+@pytest.mark.parametrize(
+    ("watchdog", "least_ms", "most_ms"),
+    [
+        pytest.param(None, 5, 5 + LONGEST_PAUSE_MS, id="without watchdog"),
+        pytest.param(
+            {"detection": "1ms", "restoration": "1ms", "poll": "1ms", "action": "drop"},
+            *(TIMEOUT_14_MS, TIMEOUT_14_MS + LONGEST_PAUSE_MS),
+            id="watchdog drops",
+        ),
+    ],
+)
+def test_pause_storm_delays_a_message(
+    open_folder: Path,
+    mistakes: str,
+    watchdog: dict[str, str] | None,
+    least_ms: float,
+    most_ms: float,
+) -> None:
+    """To the end of the storm. A packet that the watchdog drops is sent again after the time-out
+    of the queue pair."""
+    switches = {"pfc": "on"} | ({"watchdog": watchdog} if watchdog else {})
+    with programs_lab(open_folder, clos_spec(**switches), *EXACT) as lab:
+        server = lab.start("h1", mistakes, "storm")
+        _read_until(server, "listens")
+        client = lab.start("h3", mistakes, "storm", "@h1")
+        _read_until(client, "ready")
+        _emu(lab, "fault", "set", "{for: 5ms, pause-storm: {host: h1}}")
+        (status, took_us), state = (line.split() for line in wait(client).out.splitlines())
+        assert (status, state) == ("success", ["state", "RTS"])
+        assert least_ms <= int(took_us) / 1000 <= most_ms
+        assert wait(server).out == FINE
+
+
+def test_wrong_partition_key_ends_the_retries(open_folder: Path, mistakes: str) -> None:
+    """The server's queue pair drops the packets and says nothing (IBTA 10.9.3)."""
+    blue = {"pkey": 5, "full": "all"}
+    partitioned = json.loads(clos_spec("ib")) | {"subnet": {"partitions": {"blue": blue}}}
+    with programs_lab(open_folder, json.dumps(partitioned), *EXACT) as lab:
+        served, answered = lab.pair((mistakes, "pkey"), (mistakes, "pkey", "@h1"))
+    assert answered == "transport retry counter exceeded 129\nstate ERR\n"
+    assert served == f"listens\n{FINE}"
 
 
 def _emu(lab: ProgramsLab, *words: str) -> None:

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.background_lab import capturing
 from tests.support.exact_lab import EXACT
 from tests.support.lab_fabrics import clos_spec
+from tests.support.tshark import number, tshark
 from tests.support.user import make_user, may_be_anybody
 from tests.support.verbs_programs import ProgramsLab, programs_lab
 from tests.verbs.program_table import Row, figure_in, rows
@@ -27,6 +29,7 @@ ROCE_BYTES = 8 + 14 + 20 + 8 + 12 + 4 + 4 + 12
 RETH_BYTES = 16
 """In the first packet of an RDMA WRITE."""
 RATE_BPS, MTU = 100e9, 4096
+OPCODE, SEND_ONLY, ACKNOWLEDGE = "infiniband.bth.opcode", 0x04, 0x11
 MB = 1 << 20
 """perftest's."""
 TOLERANCE = 0.02
@@ -148,6 +151,27 @@ def test_what_is_missing_is_refused(roce: ProgramsLab, command: str, why: str) -
     ended = roce.run(SERVER, "env", "EMU_VERBS_DEBUG=1", *command.split())
     assert ended.code != 0
     assert why in ended.out + ended.err
+
+
+@needs("tshark")
+@pytest.mark.parametrize(
+    ("fabric", "option", "field", "value"),
+    [
+        pytest.param("RoCE", "--tclass=104", "ip.dsfield.dscp", 104 >> 2, id="traffic class"),
+        pytest.param("InfiniBand", "--sl=3", "infiniband.lrh.sl", 3, id="service level"),
+    ],
+)
+def test_packets_are_in_the_class_of_the_program(
+    lab_of: LabOf, tmp_path: Path, fabric: str, option: str, field: str, value: int
+) -> None:
+    """Messages and their acknowledgements, as tshark reads them."""
+    lab, file = lab_of(fabric, "exact"), tmp_path / "capture"
+    words = ["ib_send_lat", "-F", "-n", "5", option]
+    with capturing(lab.user, f"leaf1:{SERVER}", file):
+        lab.pair(words, [*words, SERVER], (SERVER, CLIENT))
+    packets = [row for row in tshark(file, [field, OPCODE]) if row[OPCODE]]
+    assert {number(row[OPCODE]) for row in packets} == {SEND_ONLY, ACKNOWLEDGE}
+    assert {number(row[field]) for row in packets} == {value}
 
 
 @needs("/usr/bin/python3")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.background_lab import at_home, lab_up
+from tests.support.background_lab import at_home, capturing, lab_up
 from tests.support.tshark import MALFORMED, number, tshark
 from tests.support.user import Ended, User, wait
 
@@ -171,13 +170,8 @@ def test_calls_return_what_the_manual_pages_say(me: User) -> None:
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark: apt-get install tshark")
 def test_tshark_sees_the_connection(me: User) -> None:
     file = me.home.parent / "connection.pcapng"
-    capture = me.emu("capture", "leaf1:h1")
-    assert capture.stdout
-    head = capture.stdout.read(4)
-    _run_pair(me, "rping -s -C 1", f"rping -c -a {SERVER} -C 1")
-    capture.send_signal(signal.SIGINT)
-    out, _ = capture.communicate()
-    file.write_bytes(head + out)
+    with capturing(me, "leaf1:h1", file):
+        _run_pair(me, "rping -s -C 1", f"rping -c -a {SERVER} -C 1")
     assert _attributes(file)[-5:] == [REQ, REP, RTU, DREQ, DREP]
 
 

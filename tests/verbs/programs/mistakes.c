@@ -80,6 +80,29 @@ static void write_on(struct end *end)
     printf("%s %u\n", ibv_wc_status_str(wc.status), wc.vendor_err);
 }
 
+static long now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* Until a message takes far longer than the others. */
+static void outlast_storm(struct end *end)
+{
+    struct ibv_wc wc;
+    long took_us;
+    puts("ready");
+    fflush(stdout);
+    do {
+        long from_us = now_us();
+        MUST(end_send(end, IBV_WR_RDMA_WRITE, 64) == 0);
+        wc = next_completion(end->cq);
+        took_us = now_us() - from_us;
+    } while (wc.status == IBV_WC_SUCCESS && took_us < 100);
+    printf("%s %ld\n", ibv_wc_status_str(wc.status), took_us);
+}
+
 /* Somebody takes the cable away, and puts it back. */
 static void lose_link(struct end *end)
 {
@@ -100,6 +123,8 @@ static void run_client(struct end *end, const char *mistake)
         fill_queue(end, 16);
     else if (is(mistake, "link_down"))
         lose_link(end);
+    else if (is(mistake, "storm"))
+        outlast_storm(end);
     else if (is(mistake, "overrun"))
         overrun(end);
     else
@@ -126,7 +151,7 @@ int main(int argc, char **argv)
     end_add_qp(&end, cq, NULL, 16);
     end_register(&end, memory, BYTES);
     end.rnr_retry = 3;
-    end.timeout = 6;
+    end.timeout = is(mistake, "storm") ? 14 : 6;
     if (!end.server && is(mistake, "denied_write"))
         end.access = IBV_ACCESS_REMOTE_READ;
     if (!end.server && is(mistake, "denied_read"))
