@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from emu.daemon.client import LabClient
 from emu.daemon.messages import GetNamespaces, ShowRdmaSysfs
-from emu.daemon.program_nics import PLACE, VARIABLE
+from emu.daemon.verbs_socket import PLACE, VARIABLE
 from emu.errors import ExitCode
 from emu.lab.netns import enter
 from emu.lab.rdma_sysfs import view

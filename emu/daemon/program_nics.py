@@ -17,15 +17,11 @@ from collections.abc import Callable
 from emu._core import ffi, lib
 from emu.daemon.lab_clock import LabClock
 from emu.daemon.nics import Nics, needed, prepare
+from emu.daemon.verbs_socket import PLACE
 from emu.errors import EmuError, UsageError
-from emu.lab.namespace import PRIVATE
 from emu.lab.session import Programs, Session
 from emu.lab.supervisor import Supervisor
 
-PLACE = PRIVATE / "verbs"
-"""The socket."""
-VARIABLE = "EMU_VERBS"
-"""The environment variable that names the socket to the library."""
 _MOST_FILES, _MOST_WAITING = 4, 64
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import Popen
+from typing import Any
 
 import pytest
 
@@ -98,7 +99,7 @@ def test_pause_storm_delays_a_message(
 ) -> None:
     """To the end of the storm. A packet that the watchdog drops is sent again after the time-out
     of the queue pair."""
-    switches = {"pfc": "on"} | ({"watchdog": watchdog} if watchdog else {})
+    switches: dict[str, Any] = {"pfc": "on"} | ({"watchdog": watchdog} if watchdog else {})
     with programs_lab(open_folder, clos_spec(**switches), *EXACT) as lab:
         server = lab.start("h1", mistakes, "storm")
         _read_until(server, "listens")

@@ -12,9 +12,8 @@ enum { RESOLVE_MS = 2000 };
 
 static struct addrinfo as_hints(const struct rdma_addrinfo *from)
 {
-    int flags = from ? from->ai_flags : 0;
-    return (struct addrinfo){.ai_flags = (flags & RAI_PASSIVE ? AI_PASSIVE : 0) |
-                                         (flags & RAI_NUMERICHOST ? AI_NUMERICHOST : 0),
+    return (struct addrinfo){.ai_flags = (from->ai_flags & RAI_PASSIVE ? AI_PASSIVE : 0) |
+                                         (from->ai_flags & RAI_NUMERICHOST ? AI_NUMERICHOST : 0),
                              .ai_family = AF_INET,
                              .ai_socktype = SOCK_STREAM};
 }
@@ -38,40 +37,52 @@ static struct sockaddr *copy_of(const struct sockaddr *address, socklen_t length
 }
 
 /* Returns 0 or a code of getaddrinfo. */
-static int set_names(struct rdma_addrinfo *to, const struct rdma_addrinfo *hints,
-                     const struct addrinfo *found)
+static int look_up(struct rdma_addrinfo *to, const char *node, const char *service)
 {
-    struct sockaddr *address = copy_of(found->ai_addr, found->ai_addrlen);
-    if (!address)
-        return EAI_MEMORY;
-    if (to->ai_flags & RAI_PASSIVE) {
-        to->ai_src_addr = address;
-        to->ai_src_len = found->ai_addrlen;
-        return 0;
+    struct addrinfo wanted = as_hints(to), *found;
+    int error = getaddrinfo(node, service, &wanted, &found);
+    if (error)
+        return error;
+    bool is_passive = to->ai_flags & RAI_PASSIVE;
+    struct sockaddr **address = is_passive ? &to->ai_src_addr : &to->ai_dst_addr;
+    *(is_passive ? &to->ai_src_len : &to->ai_dst_len) = found->ai_addrlen;
+    *address = copy_of(found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    return *address ? 0 : EAI_MEMORY;
+}
+
+/* The caller's own addresses, where there are none yet. Returns 0 or a code of getaddrinfo. */
+static int take_addresses(struct rdma_addrinfo *to, const struct rdma_addrinfo *hints)
+{
+    if (!to->ai_src_len && hints->ai_src_len) {
+        to->ai_src_addr = copy_of(hints->ai_src_addr, hints->ai_src_len);
+        to->ai_src_len = hints->ai_src_len;
     }
-    to->ai_dst_addr = address;
-    to->ai_dst_len = found->ai_addrlen;
-    if (!hints || !hints->ai_src_len)
-        return 0;
-    to->ai_src_addr = copy_of(hints->ai_src_addr, hints->ai_src_len);
-    to->ai_src_len = hints->ai_src_len;
-    return to->ai_src_addr ? 0 : EAI_MEMORY;
+    if (!to->ai_dst_len && hints->ai_dst_len) {
+        to->ai_dst_addr = copy_of(hints->ai_dst_addr, hints->ai_dst_len);
+        to->ai_dst_len = hints->ai_dst_len;
+    }
+    bool has_all = (!to->ai_src_len || to->ai_src_addr) && (!to->ai_dst_len || to->ai_dst_addr);
+    return has_all ? 0 : EAI_MEMORY;
+}
+
+static int find_addresses(struct rdma_addrinfo *to, const char *node, const char *service,
+                          const struct rdma_addrinfo *hints)
+{
+    int error = node || service ? look_up(to, node, service) : 0;
+    return error || !hints ? error : take_addresses(to, hints);
 }
 
 EXPORT int rdma_getaddrinfo(const char *node, const char *service,
                             const struct rdma_addrinfo *hints, struct rdma_addrinfo **result)
 {
-    struct addrinfo wanted = as_hints(hints), *found;
-    if (!node && !service)
+    if (!node && !service && !hints)
         return result_of(EINVAL);
-    int error = getaddrinfo(node, service, &wanted, &found);
-    if (error)
-        return error;
     struct rdma_addrinfo *made = calloc(1, sizeof *made);
-    if (made)
-        set_kind(made, hints);
-    error = made ? set_names(made, hints, found) : EAI_MEMORY;
-    freeaddrinfo(found);
+    if (!made)
+        return EAI_MEMORY;
+    set_kind(made, hints);
+    int error = find_addresses(made, node, service, hints);
     if (error)
         rdma_freeaddrinfo(made);
     else
@@ -90,8 +101,7 @@ EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *list)
     }
 }
 
-/* ---- endpoints ----------------------------------------------------------------------------------
- */
+/* ---- endpoints ------------------------------------------------------------------------------ */
 
 static int begin_passive(struct cm_id *own, const struct rdma_addrinfo *res, struct ibv_pd *pd,
                          const struct ibv_qp_init_attr *attr)

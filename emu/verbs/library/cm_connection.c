@@ -8,8 +8,7 @@
 
 enum { MOST_RETRIES = 7 };
 
-/* ---- parameters --------------------------------------------------------------------------------
- */
+/* ---- parameters ----------------------------------------------------------------------------- */
 
 /* Returns 0, or EINVAL with a reason. */
 static int check(const struct rdma_conn_param *param)
@@ -186,8 +185,7 @@ EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
     return 0;
 }
 
-/* ---- requests of an identifier without a channel of the program -------------------------------
- */
+/* ---- requests of an identifier without a channel of the program ----------------------------- */
 
 static int take_request(struct rdma_cm_id *listen, struct rdma_cm_event *event)
 {

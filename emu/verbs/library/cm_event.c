@@ -47,8 +47,7 @@ EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
     free(own);
 }
 
-/* ---- what events do -----------------------------------------------------------------------------
- */
+/* ---- what events do ------------------------------------------------------------------------- */
 
 static void fill_conn(struct rdma_conn_param *to, const struct uverbs_cm_param *from)
 {

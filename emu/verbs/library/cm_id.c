@@ -50,8 +50,7 @@ int ask_about(const struct cm_id *id, uint32_t command, struct uverbs_request *r
     return ask(request, NULL, 0, reply);
 }
 
-/* ---- the device ------------------------------------------------------------------------------
- */
+/* ---- the device ----------------------------------------------------------------------------- */
 
 static struct ibv_context *opened;
 static struct ibv_pd *opened_pd;
@@ -107,8 +106,7 @@ EXPORT void rdma_free_devices(struct ibv_context **list)
     free(list);
 }
 
-/* ---- making and destroying -------------------------------------------------------------------
- */
+/* ---- making and destroying ------------------------------------------------------------------ */
 
 static struct cm_id *new_id(struct rdma_event_channel *channel, void *context,
                             enum rdma_port_space ps, enum ibv_qp_type qp_type)
@@ -206,8 +204,7 @@ EXPORT int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *cha
     return 0;
 }
 
-/* ---- addresses ---------------------------------------------------------------------------------
- */
+/* ---- addresses ------------------------------------------------------------------------------ */
 
 /* Takes IPv4, and of IPv6 "any" and what stands for IPv4. NULL is any. Returns 0 or errno. */
 static int endpoint_of(const struct sockaddr *address, struct uverbs_cm_endpoint *to)

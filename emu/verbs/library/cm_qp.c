@@ -5,8 +5,7 @@
 
 #include "cm_library.h"
 
-/* ---- attributes --------------------------------------------------------------------------------
- */
+/* ---- attributes ----------------------------------------------------------------------------- */
 
 static void init_attributes(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
@@ -89,8 +88,7 @@ EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, in
     return result_of(attributes(own_id(id), attr, mask));
 }
 
-/* ---- states -------------------------------------------------------------------------------------
- */
+/* ---- states --------------------------------------------------------------------------------- */
 
 int modify_to_rtr(struct cm_id *id, uint8_t responder_resources)
 {
@@ -136,8 +134,7 @@ static int begin(struct cm_id *id)
     return error ? error : ibv_modify_qp(id->id.qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
 }
 
-/* ---- completion queues that the program does not name -------------------------------------------
- */
+/* ---- completion queues that the program does not name --------------------------------------- */
 
 static int create_cq(struct rdma_cm_id *id, uint32_t entries, struct ibv_comp_channel **channel,
                      struct ibv_cq **cq)

@@ -98,8 +98,7 @@ static int receive_reply(int socket, struct uverbs_reply *reply, int *files, uns
     return reply->error;
 }
 
-/* ---- set-up -----------------------------------------------------------------------------------
- */
+/* ---- set-up --------------------------------------------------------------------------------- */
 
 int new_memory(const char *name, uint64_t bytes, void **memory)
 {

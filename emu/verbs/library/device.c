@@ -163,8 +163,7 @@ int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
     return 0;
 }
 
-/* ---- the port ----------------------------------------------------------------------------------
- */
+/* ---- the port ------------------------------------------------------------------------------- */
 
 enum ibv_mtu mtu_code(uint32_t bytes)
 {

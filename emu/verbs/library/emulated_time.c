@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/times.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -106,6 +107,17 @@ EXPORT int clock_gettime(clockid_t clock, struct timespec *now)
 EXPORT int timespec_get(struct timespec *now, int base)
 {
     return base == TIME_UTC && clock_gettime(CLOCK_REALTIME, now) == 0 ? base : 0;
+}
+
+/* The processor time of the process is real. */
+EXPORT clock_t times(struct tms *used)
+{
+    struct timespec now;
+    clock_t real = REAL(times)(used);
+    if (real == (clock_t)-1 || !is_emulated())
+        return real;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (clock_t)(as_ns(&now) / (NS_PER_S / sysconf(_SC_CLK_TCK)));
 }
 
 EXPORT int gettimeofday(struct timeval *restrict now, void *restrict zone)

@@ -123,8 +123,7 @@ static int wait_in_slices(attempt *attempt, void *lock, int64_t until_ns)
     return error;
 }
 
-/* ---- semaphores --------------------------------------------------------------------------------
- */
+/* ---- semaphores ----------------------------------------------------------------------------- */
 
 static int attempt_semaphore(void *semaphore, const struct timespec *at)
 {
@@ -154,8 +153,7 @@ EXPORT int sem_clockwait(sem_t *restrict semaphore, clockid_t clock,
     return wait_for_semaphore(semaphore, end_of(clock, at));
 }
 
-/* ---- locks --------------------------------------------------------------------------------------
- */
+/* ---- locks ---------------------------------------------------------------------------------- */
 
 static int attempt_mutex(void *mutex, const struct timespec *at)
 {

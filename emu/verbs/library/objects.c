@@ -9,8 +9,7 @@
 
 #include "library.h"
 
-/* ---- objects by handle, queue pairs by number -------------------------------------------------
- */
+/* ---- objects by handle, queue pairs by number ----------------------------------------------- */
 
 static void *by_handle[UVERBS_HANDLES];
 static struct emu_qp *by_number[1 << 16];
@@ -35,8 +34,7 @@ void remember_qp(uint32_t qp_num, struct emu_qp *qp)
     by_number[qp_num & 0xffff] = qp;
 }
 
-/* ---- events that the program must acknowledge before it destroys their object ------------------
- */
+/* ---- events that the program must acknowledge before it destroys their object --------------- */
 
 void count_event(uint32_t *events)
 {
@@ -56,8 +54,7 @@ void await_acknowledgements(const uint32_t *acknowledged, const uint32_t *events
     }
 }
 
-/* ---- protection domains ------------------------------------------------------------------------
- */
+/* ---- protection domains --------------------------------------------------------------------- */
 
 EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
@@ -82,8 +79,7 @@ EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
     return error;
 }
 
-/* ---- memory regions ----------------------------------------------------------------------------
- */
+/* ---- memory regions ------------------------------------------------------------------------- */
 
 uint32_t access_of(unsigned access)
 {

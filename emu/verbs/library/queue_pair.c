@@ -165,8 +165,7 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
     return 0;
 }
 
-/* ---- states ------------------------------------------------------------------------------------
- */
+/* ---- states --------------------------------------------------------------------------------- */
 
 static const enum qp_state to_core[] = {
     [IBV_QPS_RESET] = QP_RESET, [IBV_QPS_INIT] = QP_INIT, [IBV_QPS_RTR] = QP_RTR,

@@ -299,8 +299,7 @@ static void give_back(int fd, uint64_t from, uint64_t to)
     }
 }
 
-/* ---- ranges ------------------------------------------------------------------------------------
- */
+/* ---- ranges --------------------------------------------------------------------------------- */
 
 static void add(struct shared_range *range)
 {
@@ -416,8 +415,7 @@ static int begin_sharing(struct shared_range *range, int fd, bool is_written)
     return error;
 }
 
-/* ---- in a thread of its own, if the pages hold the caller's stack, which then does not change ---
- */
+/* ---- in a thread of its own, if the pages hold the caller's stack, which then does not change  */
 
 struct task {
     struct shared_range *range;
@@ -527,8 +525,7 @@ void copy_shared_pages(int memory_fd)
     pthread_mutex_init(&sharing, NULL);
 }
 
-/* ---- memory that is emptied ---------------------------------------------------------------------
- */
+/* ---- memory that is emptied ----------------------------------------------------------------- */
 
 /* The pages of a shared file would keep their contents. */
 static bool empty_shared(int fd, uint64_t from, uint64_t to)

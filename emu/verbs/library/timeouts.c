@@ -135,8 +135,7 @@ EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *
     return ppoll(fds, count, timeout, mask);
 }
 
-/* ---- epoll ------------------------------------------------------------------------------------
- */
+/* ---- epoll ---------------------------------------------------------------------------------- */
 
 static int epoll_until(int epoll, struct epoll_event *events, int most, int64_t until_ns,
                        const sigset_t *mask)
@@ -173,8 +172,7 @@ EXPORT int epoll_wait(int epoll, struct epoll_event *events, int most, int timeo
     return epoll_pwait(epoll, events, most, timeout_ms, NULL);
 }
 
-/* ---- select ------------------------------------------------------------------------------------
- */
+/* ---- select --------------------------------------------------------------------------------- */
 
 static bool has(const fd_set *set, int fd)
 {

@@ -85,8 +85,7 @@ static int set_and_tell(struct timer *timer, clockid_t clock, bool is_absolute,
     return 0;
 }
 
-/* ---- the process's own timer -------------------------------------------------------------------
- */
+/* ---- the process's own timer ---------------------------------------------------------------- */
 
 static void send_sigalrm(void *unused)
 {
@@ -282,8 +281,7 @@ EXPORT int timer_delete(timer_t id)
     return 0;
 }
 
-/* ---- timers with a descriptor ------------------------------------------------------------------
- */
+/* ---- timers with a descriptor --------------------------------------------------------------- */
 
 /* `own_fd`: a copy for this library, since the program may close its own. */
 struct fd_timer {

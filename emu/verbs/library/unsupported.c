@@ -58,8 +58,7 @@ static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
     return NULL;
 }
 
-/* ---- queues ----------------------------------------------------------------------------------
- */
+/* ---- queues --------------------------------------------------------------------------------- */
 
 static struct ibv_qp *open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
 {
@@ -108,8 +107,7 @@ static struct ibv_rwq_ind_table *create_rwq_ind_table(struct ibv_context *contex
     return NULL;
 }
 
-/* ---- flows and counters ------------------------------------------------------------------------
- */
+/* ---- flows and counters --------------------------------------------------------------------- */
 
 static struct ibv_flow *create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
 {
@@ -155,8 +153,7 @@ void refuse_the_rest(struct verbs_context *verbs)
     verbs->create_counters = create_counters;
 }
 
-/* ---- objects of other processes, and addresses ------------------------------------------------
- */
+/* ---- objects of other processes, and addresses ---------------------------------------------- */
 
 EXPORT struct ibv_context *ibv_import_device(int fd)
 {

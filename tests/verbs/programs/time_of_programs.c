@@ -14,6 +14,7 @@
 #include <sys/select.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/times.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -85,8 +86,7 @@ static void wait_for_descriptors(void)
     TELL("epoll-ready", epoll_wait(epoll, &event, 1, 1200));
 }
 
-/* ---- locks ------------------------------------------------------------------------------------
- */
+/* ---- locks --------------------------------------------------------------------------------- */
 
 static void *post_late(void *semaphore)
 {
@@ -125,8 +125,7 @@ static void wait_for_locks(void)
     TELL("mutex_timedlock", pthread_mutex_timedlock(&mutex, &end));
 }
 
-/* ---- timers ------------------------------------------------------------------------------------
- */
+/* ---- timers -------------------------------------------------------------------------------- */
 
 static void notify(union sigval value)
 {
@@ -161,6 +160,14 @@ static void wait_for_signals(void)
     TELL("setitimer", ring_four_times());
 }
 
+static long ticks_of_a_sleep(void)
+{
+    struct tms used;
+    clock_t from = times(&used);
+    sleep(1);
+    return (times(&used) - from) * 100 / sysconf(_SC_CLK_TCK);
+}
+
 static void wait_for_timers(void)
 {
     struct itimerspec once = {.it_value = {1, 0}};
@@ -187,10 +194,10 @@ static void wait_for_timers(void)
     TELL("timerfd-missed", read(fd, &count, sizeof count) == sizeof count ? (long)count : -1);
     TELL("timerfd-poll", poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1));
     close(fd);
+    TELL("times", ticks_of_a_sleep());
 }
 
-/* ---- children
- * ------------------------------------------------------------------------------------ */
+/* ---- children ------------------------------------------------------------------------------ */
 
 static int status_of(pid_t child)
 {
