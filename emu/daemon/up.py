@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from emu.errors import FabricError
+from emu.lab import last_words
 from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.jobs import ServeLab
 from emu.lab.ipc.messages import Progress, Up
@@ -83,11 +84,12 @@ def _no_interrupts() -> Iterator[None]:
 
 def _start_owner(far: int) -> None:
     """Starts the owner in a session of its own, so that it does not depend on the terminal."""
-    subprocess.Popen(
-        [sys.executable, "-m", "emu.daemon.daemon_main", str(far)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        pass_fds=[far],
-        start_new_session=True,
-    )
+    with last_words.memory() as stderr:
+        subprocess.Popen(
+            [sys.executable, "-m", "emu.daemon.daemon_main", str(far)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            pass_fds=[far],
+            start_new_session=True,
+        )

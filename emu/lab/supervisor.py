@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import selectors
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,7 @@ from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from emu.errors import ExitCode
+from emu.lab import last_words
 from emu.lab.fast_kill import kill_fast
 from emu.lab.fork_server import ForkServer
 from emu.lab.ipc.channel import Channel, channel_pair
@@ -152,7 +154,9 @@ class Supervisor:
         if key.fileobj is self._owner:
             os._exit(ExitCode.INTERRUPTED)
         assert isinstance(key.fileobj, int)
-        self._end_lab(f"{key.data} {_how_it_ended(key.fileobj)}")
+        reason = f"{key.data} {_how_it_ended(key.fileobj)}"
+        said = last_words.read(sys.stderr.fileno())
+        self._end_lab(f"{reason}: {said}" if said else reason)
 
     def _watch_for_stops(self) -> None:
         watch = StopWatch()

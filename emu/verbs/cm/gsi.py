@@ -31,7 +31,8 @@ _NO_PD = 0
 class _Interface:
     """Queue pair 1 of a NIC."""
 
-    def __init__(self, context: Context, cq: Any, number: int) -> None:
+    def __init__(self, context: Context, cq: Any, number: int, owner: Context) -> None:
+        """`owner`: the context that frees the completion queue, and the queue pair before it."""
         self._context = context
         self._first = number * _RECEIVES
         config = context.qp_config(QPType.UD, _NO_PD, None)
@@ -39,7 +40,7 @@ class _Interface:
         work = have(
             lib.verbs_qp_new(self._core, cq, cq, _SENDS, _RECEIVES, lib.MAD_BYTES), "queue pair 1"
         )
-        self._work = context.keep(work, lib.verbs_qp_free)
+        self._work = owner.keep(work, lib.verbs_qp_free)
         self._memory = np.zeros((_RECEIVES, _SLOT_BYTES), np.uint8)
         self._va = context.next_address(self._memory.nbytes)
         self._key = lib.nic_add_region(
@@ -111,7 +112,7 @@ class GeneralServices:
         self._cq = first.keep(cq, lib.cq_free)
         self._completion = ffi.new("struct work_completion *")
         self._interfaces = [
-            _Interface(context, self._cq, number) for number, context in enumerate(contexts)
+            _Interface(context, self._cq, number, first) for number, context in enumerate(contexts)
         ]
 
     def send(self, number: int, address: int, sl: int, packet: bytes) -> None:
