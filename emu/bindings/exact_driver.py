@@ -227,11 +227,6 @@ class ExactDriver:
         is left to happen in the lab (`Outcome.IDLE`). For the NICs."""
         lib.exact_stop_at_event(self._core, event, _NEVER if until_ps is None else until_ps)
 
-    def take_every_window(self) -> None:
-        """Lets time run through rests of the program instead of going to their ends at once: a
-        fabric's credit updates then stay at the virtual clock's times. For the NICs."""
-        lib.exact_take_every_window(self._core)
-
     def run_on(self, until_ps: int) -> None:
         """Without NICs, emulated time runs on up to `until_ps` also when no frame is on the way."""
         lib.exact_run_on(self._core, until_ps)

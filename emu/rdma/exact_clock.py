@@ -53,7 +53,6 @@ class ExactClock(SteppedClock):
         self._lab = lab
         self._sockets = sockets
         self._driver = ExactDriver(fabric, step_ps=STEP_PS, wake=lab.ended)
-        self._driver.take_every_window()  # its times are to be those of the virtual clock
 
     def start(self) -> None:
         """Joins the lab at its present time. The cables must be connected."""

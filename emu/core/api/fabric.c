@@ -444,6 +444,37 @@ enum fabric_activity fabric_activity(const struct fabric *fabric)
     return FABRIC_RESTS;
 }
 
+/* ---- rests --------------------------------------------------------------------------- */
+
+static bool has_faults(const struct fabric *fabric)
+{
+    for (const struct fault *fault = fabric->parts[0].faults.first; fault; fault = fault->next)
+        if (fault->active)
+            return true;
+    return false;
+}
+
+picoseconds fabric_upkeep_period(const struct fabric *fabric)
+{
+    picoseconds period = 0;
+    if (has_faults(fabric))
+        return NEVER;
+    for (uint32_t i = 0; i < fabric->port_count; i++) {
+        picoseconds own = fabric->ports[i] ? port_upkeep_period(fabric->ports[i]) : 0;
+        if (own)
+            period = period ? common_multiple(period, own) : own;
+    }
+    return period ? period : NEVER;
+}
+
+void fabric_skip(struct fabric *fabric, picoseconds span)
+{
+    for (uint32_t i = 0; i < fabric->port_count; i++)
+        if (fabric->ports[i])
+            port_skip(fabric->ports[i], span);
+    clock_skip(fabric_only_clock(fabric), span);
+}
+
 /* ---- faults and links ---------------------------------------------------------------- */
 
 static struct fabric_part *part_of(const struct fabric *fabric, const struct port *port)

@@ -90,6 +90,12 @@ static inline bool fabric_runs_node(const struct fabric *fabric, struct clock *c
 /* Of mail to other processes. */
 void fabric_free_packets(struct fabric *fabric);
 
+/* While nothing but credit updates happens, everything repeats after this time; NEVER: never, or
+ * there are no such updates. */
+picoseconds fabric_upkeep_period(const struct fabric *fabric);
+/* Lets `span` pass, a multiple of the period, as if that had happened: see clock_skip. */
+void fabric_skip(struct fabric *fabric, picoseconds span);
+
 /* A frame came from outside at the cable end `index`. False when the frame was dropped. If it is
  * longer than a frame of the pool, only so many bytes have to be stored at `bytes`. */
 bool fabric_input(struct fabric *fabric, uint32_t index, uint8_t kind, const uint8_t *bytes,

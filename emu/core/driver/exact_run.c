@@ -53,7 +53,7 @@ static enum fabric_activity activity(const struct exact_driver *driver)
     return fabric_activity(driver->fabric);
 }
 
-/* When something happens next that must not be late. Samples may be. */
+/* When something happens next besides credit updates. Samples may be late. */
 static picoseconds next_event(const struct exact_driver *driver)
 {
     const struct timer *samples = &driver->fabric->parts[0].sampler.due;
@@ -70,7 +70,7 @@ static void publish(struct exact_driver *driver)
         next = earlier(next, driver->event_at);
     driver->foreign_announced = driver->foreign_waiting;
     enum fabric_activity own = activity(driver);
-    bool may_skip = own == FABRIC_RESTS && !driver->every_window;
+    bool rests = own == FABRIC_RESTS;
     struct window window = {.next = driver->foreign.first ? clock->now : next,
                             .arrives = driver->arrives,
                             .stop = driver->stop,
@@ -79,7 +79,9 @@ static void publish(struct exact_driver *driver)
                             .hold = driver->hold,
                             .sent = driver->counts.sent,
                             .activity = own,
-                            .awaits = may_skip ? next_event(driver) : clock->now,
+                            .awaits = rests ? next_event(driver) : clock->now,
+                            .upkeep_period = rests ? fabric_upkeep_period(driver->fabric) : NEVER,
+                            .last_upkeep = rests ? clock_last_upkeep(clock) : NEVER,
                             .done = driver->done};
     driver->arrives = NEVER;
     exchange_publish(&driver->exchange, &window);
@@ -146,9 +148,24 @@ static void run_fabric(struct exact_driver *driver, picoseconds until)
         fabric_run(driver->fabric, until);
 }
 
-/* While programs wait for a time and nothing is on the way, both processes go there at once: on
- * InfiniBand switches would send each other some million credit updates in a second. Returns
- * whether this one has. */
+/* For how long both processes may rest: a number of whole periods, after which everything is as it
+ * is now. 0: they may not. */
+static picoseconds rest_of(const struct exact_driver *driver, const struct window *own,
+                           const struct window *other)
+{
+    picoseconds latest = own->now > other->now ? own->now : other->now;
+    picoseconds to = earlier(earlier(own->awaits, other->awaits), standing_time(driver));
+    picoseconds period = common_multiple(own->upkeep_period, other->upkeep_period);
+    if (to == NEVER || to <= latest || period == NEVER)
+        return 0;
+    picoseconds rest = (to - latest - 1) / period * period;
+    bool has_all = own->last_upkeep <= own->now + rest && other->last_upkeep <= other->now + rest;
+    return has_all ? rest : 0;
+}
+
+/* While programs wait for a time and nothing but credit updates is on the way, both processes go
+ * there at once: switches would send each other some million of these in a second. Returns whether
+ * this one has. */
 static bool skip_rest(struct exact_driver *driver, const struct window *own,
                       const struct window *other)
 {
@@ -156,12 +173,10 @@ static bool skip_rest(struct exact_driver *driver, const struct window *own,
         return false;
     if (own->arrives != NEVER || other->arrives != NEVER) /* between the processes */
         return false;
-    picoseconds to = earlier(earlier(own->awaits, other->awaits), standing_time(driver));
-    picoseconds latest = own->now > other->now ? own->now : other->now;
-    if (to == NEVER || to <= latest)
-        return false;
-    clock_skip(fabric_only_clock(driver->fabric), to);
-    return true;
+    picoseconds rest = rest_of(driver, own, other);
+    if (rest > 0)
+        fabric_skip(driver->fabric, rest);
+    return rest > 0;
 }
 
 static void run_window(struct exact_driver *driver)

@@ -191,11 +191,6 @@ void exact_stop_at_event(struct exact_driver *driver, const bool *event, int64_t
     driver->event_at = until_ps;
 }
 
-void exact_take_every_window(struct exact_driver *driver)
-{
-    driver->every_window = true;
-}
-
 void exact_hold(struct exact_driver *driver, int64_t at_ps)
 {
     driver->hold = at_ps;

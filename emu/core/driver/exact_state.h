@@ -55,7 +55,6 @@ struct exact_driver {
     const bool *links_changed; /* a change of links stops exact_run; NULL: it does not */
     const bool *event;         /* of NICs: as exact_stop_at_event has it; NULL: no program posts */
     picoseconds event_at;      /* at the latest */
-    bool every_window;         /* as exact_take_every_window has it */
     bool unpublished;          /* the latest window, because the program may still post work */
     bool ponders;              /* the program may post work now */
     uint64_t order_left;       /* of the clock, when the program's turn began */

@@ -94,6 +94,8 @@ static struct window shifted_window(const struct window *window, picoseconds by)
                            .sent = window->sent,
                            .activity = window->activity,
                            .awaits = shifted(window->awaits, by),
+                           .upkeep_period = window->upkeep_period,
+                           .last_upkeep = shifted(window->last_upkeep, by),
                            .done = window->done};
 }
 

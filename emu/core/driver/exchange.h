@@ -68,8 +68,11 @@ struct window {
     picoseconds hold;    /* of the switches: both stand there, or at once if that is past; NEVER */
     uint64_t sent;       /* frames so far */
     enum fabric_activity activity; /* if programs post the NICs' work */
-    picoseconds awaits; /* at rest: its next event that must not be late; NEVER: it has none */
-    bool done;          /* it has reached the end */
+    /* At rest: its next event besides credit updates (NEVER: it has none); the time after which
+     * these repeat themselves (NEVER: they do not), and when the last of those is due that are on
+     * their way or set. */
+    picoseconds awaits, upkeep_period, last_upkeep;
+    bool done; /* it has reached the end */
 };
 
 struct exchange_side {

@@ -71,6 +71,12 @@ struct flow_control_ops {
      * also when a message that is already on the cable may do so. */
     bool (*is_held_back)(const struct port *port, uint8_t tc, uint32_t length);
 
+    /* The time between messages that a port sends without any reason; 0: none are due. NULL: it
+     * never sends such. */
+    picoseconds (*upkeep_period)(const struct port *port);
+    /* They have been sent and have arrived for `span`. Set together with `upkeep_period`. */
+    void (*count_upkeep)(struct port *port, picoseconds span);
+
     /* Counts the time up to `now` during which classes were stopped, here and at the far end. */
     void (*count_stops)(struct port *port, picoseconds now);
 };

@@ -149,12 +149,30 @@ static struct frame *next_frame(struct port *port)
 /* ---- both directions --------------------------------------------------------------------------
  */
 
-static void start(struct port *port, picoseconds now)
+static picoseconds refresh_interval(const struct port *port)
 {
     picoseconds symbol = serialisation(port->credit->width, port->line.rate_bps);
+    return FLOW_CONTROL_INTERVAL_SYMBOLS / 2 * symbol;
+}
+
+static void start(struct port *port, picoseconds now)
+{
     advertise(port, (1u << port->credit->classes) - 1);
-    timer_set_upkeep(port->clock, &port->credit->refresh,
-                     now + FLOW_CONTROL_INTERVAL_SYMBOLS / 2 * symbol);
+    timer_set_upkeep(port->clock, &port->credit->refresh, now + refresh_interval(port));
+}
+
+static picoseconds upkeep_period(const struct port *port)
+{
+    return timer_is_set(&port->credit->refresh) ? refresh_interval(port) : 0;
+}
+
+static void count_upkeep(struct port *port, picoseconds span)
+{
+    if (!timer_is_set(&port->credit->refresh))
+        return;
+    uint64_t updates = (uint64_t)(span / refresh_interval(port)) * port->credit->classes;
+    port->counters->tx_flow_control += updates;
+    port->counters->rx_flow_control += updates;
 }
 
 static void refresh(struct timer *timer, picoseconds now)
@@ -212,5 +230,7 @@ const struct flow_control_ops flow_control_credits = {
     .held = held,
     .space = space,
     .is_held_back = is_held_back,
+    .upkeep_period = upkeep_period,
+    .count_upkeep = count_upkeep,
     .count_stops = count_stops,
 };

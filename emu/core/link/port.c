@@ -199,6 +199,19 @@ void line_arrival(struct timer *timer, picoseconds now)
     port_deliver(line->far, frame, now);
 }
 
+void port_skip(struct port *port, picoseconds span)
+{
+    struct line *line = &port->line;
+    if (line->free_at > port->clock->now)
+        line->free_at += span;
+    for (struct frame *frame = line->in_flight.first; frame; frame = frame->next) {
+        frame->due_at += span;
+        frame->tail_at += span;
+    }
+    if (port_upkeep_period(port))
+        port_flow_control(port)->count_upkeep(port, span);
+}
+
 picoseconds port_lookahead(const struct port *port)
 {
     const struct line *line = &port->line;

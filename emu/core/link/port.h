@@ -308,6 +308,16 @@ void port_stops(struct port *port);
  */
 void stopped_ports_settle(struct stopped_ports *stopped, picoseconds now);
 
+/* The time after which the port's credit updates repeat themselves; 0: it sends none. */
+static inline picoseconds port_upkeep_period(const struct port *port)
+{
+    const struct flow_control_ops *ops = port_flow_control(port);
+    return ops->upkeep_period ? ops->upkeep_period(port) : 0;
+}
+
+/* Part of fabric_skip. */
+void port_skip(struct port *port, picoseconds span);
+
 /* Brings counters and gauges that grow with time up to `now`. */
 static inline void port_settle(struct port *port, picoseconds now)
 {

@@ -532,8 +532,21 @@ bool clock_has_work(const struct clock *clock)
     return any_list(clock, list_has_work, NULL);
 }
 
+picoseconds common_multiple(picoseconds one, picoseconds other)
+{
+    picoseconds divisor = one;
+    if (one == NEVER || other == NEVER)
+        return NEVER;
+    for (picoseconds rest = other; rest;) {
+        picoseconds next = divisor % rest;
+        divisor = rest;
+        rest = next;
+    }
+    return one / divisor > PS_PER_S / other ? NEVER : one / divisor * other;
+}
+
 /* Upkeep and arrivals. */
-static bool may_be_late(const struct timer *timer)
+static bool goes_on(const struct timer *timer)
 {
     return timer->order & OWN ? timer->order & UPKEEP : timer->order & ARRIVAL;
 }
@@ -547,7 +560,7 @@ static bool find_event(const struct timer *first, void *state)
 {
     struct search *search = state;
     for (const struct timer *timer = first; timer; timer = timer->next)
-        if (timer->at < search->soonest && timer != search->besides && !may_be_late(timer))
+        if (timer->at < search->soonest && timer != search->besides && !goes_on(timer))
             search->soonest = timer->at;
     return false;
 }
@@ -559,18 +572,45 @@ picoseconds clock_next_event(const struct clock *clock, const struct timer *besi
     return search.soonest;
 }
 
-void clock_skip(struct clock *clock, picoseconds to)
+static bool find_last_upkeep(const struct timer *first, void *last)
 {
-    struct timer *late = NULL, **end = &late;
-    for (struct timer *timer; (timer = take_next(clock, to - 1));) {
+    for (const struct timer *timer = first; timer; timer = timer->next)
+        if (timer->at != NEVER && goes_on(timer) && timer->at > *(picoseconds *)last)
+            *(picoseconds *)last = timer->at;
+    return false;
+}
+
+picoseconds clock_last_upkeep(const struct clock *clock)
+{
+    picoseconds last = 0;
+    any_list(clock, find_last_upkeep, &last);
+    return last;
+}
+
+/* Those that a node sets again and again are set later than all others that are set now. */
+static void set_after_skip(struct clock *clock, struct timer *timer, picoseconds span)
+{
+    uint64_t order = timer->order;
+    timer->queued_at = NEVER;
+    if (!goes_on(timer))
+        set(clock, timer, clock->now, order);
+    else if (order & OWN)
+        timer_set_upkeep(clock, timer, timer->at + span);
+    else
+        set(clock, timer, timer->at + span, order);
+}
+
+void clock_skip(struct clock *clock, picoseconds span)
+{
+    struct timer *due = NULL, **end = &due;
+    for (struct timer *timer; (timer = take_next(clock, clock->now + span));) {
         *end = timer;
         end = &timer->next;
     }
     *end = NULL;
-    clock->now = to;
-    for (struct timer *timer = late, *next; timer; timer = next) {
+    clock->now += span;
+    for (struct timer *timer = due, *next; timer; timer = next) {
         next = timer->next;
-        timer->queued_at = NEVER;
-        set(clock, timer, to, timer->order);
+        set_after_skip(clock, timer, span);
     }
 }

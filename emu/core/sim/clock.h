@@ -61,6 +61,10 @@ struct clock {
     struct wheel wheels[WHEELS];
 };
 
+/* The shortest time that is a multiple of both; NEVER if it is longer than a second, or if one of
+ * them is NEVER. */
+picoseconds common_multiple(picoseconds one, picoseconds other);
+
 void clock_init(struct clock *clock);
 
 /* Before anything else is done with a timer. */
@@ -75,7 +79,8 @@ void timer_set_arrival(struct clock *clock, struct timer *timer, picoseconds at,
 /* As timer_set, for what a node does again and again without any work (clock_has_work), or what
  * belongs to a frame. */
 void timer_set_background(struct clock *clock, struct timer *timer, picoseconds at);
-/* As timer_set_background, for what may be late while nothing else happens (clock_skip). */
+/* As timer_set_background, for what goes on in the same way while nothing else happens
+ * (clock_skip). */
 void timer_set_upkeep(struct clock *clock, struct timer *timer, picoseconds at);
 void timer_cancel(struct timer *timer);
 /* The same, and the clock knows nothing of the timer any more: its memory may be given back. */
@@ -99,9 +104,14 @@ bool clock_has_work(const struct clock *clock);
  * set. Looks at all timers. */
 picoseconds clock_next_event(const struct clock *clock, const struct timer *besides);
 
-/* Sets the time to `to`, without firing a timer. No event of clock_next_event may be due before.
- * What else was due before is due then. */
-void clock_skip(struct clock *clock, picoseconds to);
+/* When the last timer is due that is upkeep or an arrival; 0: none is set. Looks at all timers. */
+picoseconds clock_last_upkeep(const struct clock *clock);
+
+/* Lets `span` pass without firing a timer, as if upkeep and arrivals had gone on in the same way:
+ * all of them, of which none may be due later than that, move by `span`. No event of
+ * clock_next_event may be due before. The timer that it leaves out is due at the end of the span,
+ * if it was due before. */
+void clock_skip(struct clock *clock, picoseconds span);
 
 /* Fires all timers that are due up to and including `until`, and sets the time to `until`.
  * Returns how many timers fired. */

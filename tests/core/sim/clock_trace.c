@@ -8,7 +8,8 @@
  *     run UNTIL              prints `TIMER NOW` for each timer that fires
  *     deadline               prints `next AT`
  *     event                  prints `event AT`: the next that is not upkeep or an arrival
- *     skip TO                goes there at once
+ *     last                   prints `last AT`: of upkeep and arrivals
+ *     skip SPAN              lets it pass at once
  *     work                   prints `work 0` or `work 1`
  *     prefetch               from now on prints `soon TIMER AWAY` for each timer prefetched */
 #include <assert.h>
@@ -73,6 +74,8 @@ static void obey(const char *command)
         clock_run_until(&clock_, at);
     } else if (sscanf(command, "skip %" SCNd64, &at) == 1) {
         clock_skip(&clock_, at);
+    } else if (strncmp(command, "last", 4) == 0) {
+        printf("last %" PRId64 "\n", clock_last_upkeep(&clock_));
     } else if (strncmp(command, "event", 5) == 0) {
         printf("event %" PRId64 "\n", clock_next_event(&clock_, NULL));
     } else if (strncmp(command, "prefetch", 7) == 0) {
