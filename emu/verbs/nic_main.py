@@ -15,6 +15,7 @@ import os
 import select
 import socket
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from typing import NoReturn
@@ -79,13 +80,13 @@ def job(channel: Channel) -> None:
     files = channel.take_files()
     queries, far = channel_pair()
     with closing(queries), far, ExitStack() as stack:
-        nics = _Nics(stack, channel, queries, setup, files)
+        nics = (_ExactNics if setup.exact else _RealNics)(stack, channel, queries, setup, files)
         channel.send(nics.tables.layouts, [*nics.tables.files, far.fileno()])
         nics.begin(channel.expect(Start))
         nics.serve()
 
 
-class _Nics:
+class _Nics(ABC):
     """The running NICs."""
 
     def __init__(
@@ -115,7 +116,7 @@ class _Nics:
             nics = {one.host: one.core for one in contexts.values()}
             self._ip = IpInterfaces(spec, nics, subnet)
         self._fabric, self._event = fabric, clock.event
-        *self._shared, listener = files
+        *shared, listener = files
         self._shown = ffi.new("struct uverbs_clock *")
         self._server = VerbsServer(
             contexts,
@@ -128,48 +129,37 @@ class _Nics:
         self._poll = select.epoll()
         for source in (channel, queries, self._server):
             self._poll.register(source.fileno(), select.EPOLLIN)
-        self._idle = select.epoll()
         self._setup = setup
         self._shown.is_exact = setup.exact
         self._shown.slowdown = setup.slowdown
         self._shown.realtime_ns = time.time_ns() // 10**9 * 10**9
         self._shown.monotonic_ns = time.monotonic_ns() // 10**9 * 10**9
         self.tables = NicTables(fabric, ProgramNics(contexts.values()))
-        if setup.exact:
-            self._exact = stack.enter_context(
-                ExactDriver(fabric, step_ps=STEP_PS, wake=self._poll.fileno())
-            )
-            attach_nics(self._exact, fabric, setup.hosts)
-        else:
-            self._real = stack.enter_context(
-                AfPacketDriver(fabric, slowdown=setup.slowdown, wake=self._poll.fileno())
-            )
-            attach(self._real, fabric, setup)
-            self._real.finish_on(self._event)
+        self._attach(stack, shared)
+
+    @abstractmethod
+    def _attach(self, stack: ExitStack, shared: Sequence[int]) -> None:
+        """Makes the driver that runs the NICs until the stack ends. `shared`: open files of the lab
+        for it."""
+
+    @abstractmethod
+    def _join(self, at_ns: int) -> None:
+        """Lets emulated time begin, or go on, at this instant of CLOCK_MONOTONIC."""
+
+    @abstractmethod
+    def _turn(self) -> None:
+        """Answers programs, takes their work, lets time pass, gives them completions."""
 
     def begin(self, start: Start) -> None:
-        self._at_ns = start.at_ns
         self._shown.from_ns = start.at_ns
-        if self._setup.exact:
-            memory, nudge, resume = self._shared
-            self._exact.join(memory, Wakes(nudge, resume), endless=True)
-            self._idle.register(self._poll.fileno(), select.EPOLLIN)
-            self._idle.register(self._exact.nudge, select.EPOLLIN)
-            self._idle.register(self._server.bell, select.EPOLLIN)
-        else:
-            self._server.answer_bell()
-            self._fabric.prefault()
-            be_punctual()
-            if self._ip:
-                plug_in(self._real, self._ip, self._setup)
+        self._join(start.at_ns)
         self._fabric.add_faults(tuple(map(Fault.model_validate, start.faults)), start.fault_numbers)
         self._fabric.start()
 
     def serve(self) -> NoReturn:
-        turn = self._turn_exact if self._setup.exact else self._turn_real
         posted = 0.0
         while True:
-            turn()
+            self._turn()
             if time.monotonic() - posted > _SECONDS_BETWEEN_POSTS:
                 self.tables.post()
                 posted = time.monotonic()
@@ -192,7 +182,30 @@ class _Nics:
             return ProgramCount(self._server.count_programs())
         return change_faults(self._fabric, query)
 
-    def _turn_exact(self) -> None:
+    def _give(self) -> None:
+        lib.uverbs_give_completions(self._server.core)
+        self._server.connections.go_on()
+        lib.uverbs_set_time(self._server.core, self._fabric.now_ps)
+
+
+class _ExactNics(_Nics):
+    """On the exact clock: time passes while all programs wait."""
+
+    def _attach(self, stack: ExitStack, shared: Sequence[int]) -> None:
+        self._driver = stack.enter_context(
+            ExactDriver(self._fabric, step_ps=STEP_PS, wake=self._poll.fileno())
+        )
+        attach_nics(self._driver, self._fabric, self._setup.hosts)
+        self._shared = shared
+
+    def _join(self, at_ns: int) -> None:
+        memory, nudge, resume = self._shared
+        self._driver.join(memory, Wakes(nudge, resume), endless=True)
+        self._idle = select.epoll()
+        for source in (self._poll.fileno(), self._driver.nudge, self._server.bell):
+            self._idle.register(source, select.EPOLLIN)
+
+    def _turn(self) -> None:
         server, now_ps = self._server.core, self._fabric.now_ps
         if not lib.uverbs_settle(server, self._poll.fileno()):
             self._answer()
@@ -203,8 +216,8 @@ class _Nics:
         until_ps = max(self._earliest_end(now_ps), now_ps)
         lib.uverbs_let_time_pass(server)
         self._event[0] = False
-        self._exact.stop_at_event(self._event, None if until_ps == _NEVER else until_ps)
-        while (outcome := self._exact.run(seconds=_SECONDS_A_TURN)) not in _PROGRAMS_TURN:
+        self._driver.stop_at_event(self._event, None if until_ps == _NEVER else until_ps)
+        while (outcome := self._driver.run(seconds=_SECONDS_A_TURN)) not in _PROGRAMS_TURN:
             self._answer_lab()  # programs may not post: time up to `until` is promised
         self._give()
         if outcome is Outcome.IDLE:
@@ -228,18 +241,32 @@ class _Nics:
         end = min(ends)
         return end if end == _NEVER else min(end, now_ps + _LONGEST_RUN_PS)
 
-    def _turn_real(self) -> None:
+
+class _RealNics(_Nics):
+    """On the real clock: time passes as on the wall."""
+
+    def _attach(self, stack: ExitStack, shared: Sequence[int]) -> None:
+        self._driver = stack.enter_context(
+            AfPacketDriver(self._fabric, slowdown=self._setup.slowdown, wake=self._poll.fileno())
+        )
+        attach(self._driver, self._fabric, self._setup)
+        self._driver.finish_on(self._event)
+
+    def _join(self, at_ns: int) -> None:
+        self._at_ns = at_ns
+        self._server.answer_bell()
+        self._fabric.prefault()
+        be_punctual()
+        if self._ip:
+            plug_in(self._driver, self._ip, self._setup)
+
+    def _turn(self) -> None:
         self._answer()
         self._server.delayed.carry_out(self._fabric.now_ps)
         lib.uverbs_take_requests(self._server.core, self._fabric.now_ps)
         self._event[0] = False
-        self._real.run(self._at_ns, seconds=_SECONDS_A_TURN)
+        self._driver.run(self._at_ns, seconds=_SECONDS_A_TURN)
         self._give()
-
-    def _give(self) -> None:
-        lib.uverbs_give_completions(self._server.core)
-        self._server.connections.go_on()
-        lib.uverbs_set_time(self._server.core, self._fabric.now_ps)
 
 
 if __name__ == "__main__":

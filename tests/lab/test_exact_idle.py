@@ -112,6 +112,39 @@ def test_wall_time_changes_no_emulated_time(text: str) -> None:
     assert len(set(seen[0])) > 20
 
 
+def messages_between_rests(spec: Spec, longest_ps: int) -> list[object]:
+    """The times of messages, between rests of which at most so much passes at a time; and how many
+    credit updates h1 has sent and received."""
+    seen: list[object] = []
+    with program_nics(spec) as nics:
+        writer = nics.writer("h1", "h4", 8)
+        for turn in range(40):
+            for _ in range(turn % 5 + 1):
+                writer.post()
+            for _ in range(60 + 3 * turn):  # the rest begins among the last credit updates
+                nics.sleep(30_000)
+            pass_in_pieces(nics, 50_000_000 + 3_777_777 * turn, longest_ps)
+            seen += [nics.now_ps, [writer.completion_ns() for _ in range(turn % 5 + 1)]]
+        fabric = nics.host["h1"].clock.fabric
+        counters = fabric.counters(fabric.topology.ports["h1"][0])
+        return [*seen, counters["tx_flow_control"], counters["rx_flow_control"]]
+
+
+def pass_in_pieces(nics: ProgramNics, total_ps: int, longest_ps: int) -> None:
+    for begin in range(0, total_ps, longest_ps):
+        nics.sleep(min(longest_ps, total_ps - begin))
+
+
+def test_a_rest_changes_no_credit_update() -> None:
+    """Time goes at once to the end of a rest that is longer than the period of these updates, which
+    is 10.5 us here."""
+    links = "links: {host: {rate: 100Gbit, length: 40m}, fabric: {rate: 100Gbit, length: 20m}}"
+    text = IB.replace("hosts_per_leaf: 2", f"hosts_per_leaf: 2, {links}")
+    spec = parsed(text + "switches: {credits: {vls: 4}}\n")
+    at_once, in_pieces = (messages_between_rests(spec, most) for most in (MS, 5_000_000))
+    assert at_once == in_pieces
+
+
 @FABRICS
 def test_queries_are_answered_while_time_stands(text: str) -> None:
     """Also while the program thinks after a completion. Time cannot be paused."""
