@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
@@ -24,12 +23,6 @@ FINE = "state RTS\n"
 TIMEOUT_14_MS = 4.096e-3 * 2**14
 LONGEST_PAUSE_MS = 65535 * 512 / 100e9 * 1e3
 """At 100 Gbit/s (IEEE 802.1Qbb)."""
-
-
-@pytest.fixture(scope="module")
-def lab(open_folder: Path) -> Iterator[ProgramsLab]:
-    with programs_lab(open_folder, clos_spec(), *EXACT) as up:
-        yield up
 
 
 @pytest.fixture(scope="module")

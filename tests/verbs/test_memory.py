@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.exact_lab import EXACT
-from tests.support.lab_fabrics import clos_spec
 from tests.support.verbs_compile import compiled, needs_verbs
 from tests.support.verbs_nics import NOTHING, holdings, nics_of, resident_kb
-from tests.support.verbs_programs import ProgramsLab, programs_lab
+from tests.support.verbs_programs import ProgramsLab
 from tests.support.waiting import eventually
 
 pytestmark = [needs_verbs, pytest.mark.usefixtures("lab_machine")]
@@ -23,12 +20,6 @@ SECONDS_FOR_1_GB = 6.0
 
 MORE_KB = 2000
 """Python's own. 3000 regions of 40 pages are 480000."""
-
-
-@pytest.fixture(scope="module")
-def lab(open_folder: Path) -> Iterator[ProgramsLab]:
-    with programs_lab(open_folder, clos_spec(), *EXACT) as up:
-        yield up
 
 
 @pytest.fixture(scope="module")

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.exact_lab import EXACT
-from tests.support.lab_fabrics import clos_spec
 from tests.support.verbs_compile import compiled, needs_verbs
-from tests.support.verbs_programs import ProgramsLab, programs_lab
+from tests.support.verbs_programs import ProgramsLab
 
 pytestmark = [needs_verbs, pytest.mark.usefixtures("lab_machine")]
-
-
-@pytest.fixture(scope="module")
-def lab(open_folder: Path) -> Iterator[ProgramsLab]:
-    with programs_lab(open_folder, clos_spec(), *EXACT) as up:
-        yield up
 
 
 @pytest.fixture(scope="module")

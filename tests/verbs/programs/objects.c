@@ -12,12 +12,7 @@ static void grown_cq(void)
     struct end one = near_end, other = near_end;
     end_add_qp(&one, cq, NULL, 64);
     end_add_qp(&other, cq, NULL, 64);
-    one.far = other.own;
-    other.far = one.own;
-    end_to_init(&one);
-    end_to_init(&other);
-    end_to_rts(&one);
-    end_to_rts(&other);
+    connect_ends(&one, &other);
     end_register(&one, window, sizeof window);
     one.far.addr = one.own.addr;
     one.far.rkey = one.own.rkey;
@@ -57,15 +52,10 @@ static void shared_queue(void)
     MUST(srq && cq);
     end_add_qp(&sender, cq, NULL, 16);
     end_add_qp(&receiver, cq, srq, 16);
-    sender.far = receiver.own;
-    receiver.far = sender.own;
     end_register(&sender, window, sizeof window);
     for (int i = 0; i < RECEIVES; i++)
         post(srq);
-    end_to_init(&sender);
-    end_to_init(&receiver);
-    end_to_rts(&sender);
-    end_to_rts(&receiver);
+    connect_ends(&sender, &receiver);
     struct ibv_srq_attr limit = {.srq_limit = RECEIVES - 1};
     MUST(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT) == 0);
     struct ibv_srq_attr shown;
@@ -126,10 +116,7 @@ static void reset(void)
             break;
         MUST(ibv_modify_qp(near_end.qp, &to_reset, IBV_QP_STATE) == 0);
         MUST(ibv_modify_qp(far_end.qp, &to_reset, IBV_QP_STATE) == 0);
-        end_to_init(&near_end);
-        end_to_init(&far_end);
-        end_to_rts(&near_end);
-        end_to_rts(&far_end);
+        to_rts(&near_end, &far_end);
     }
     for (int i = 0; i < 16; i++) {
         MUST(end_send(&far_end, IBV_WR_SEND, 8) == 0);

@@ -9,6 +9,22 @@ enum { WINDOW_BYTES = 16 * 4096 };
 static struct end near_end, far_end;
 static char window[WINDOW_BYTES] __attribute__((aligned(4096))); /* the peer's memory */
 
+static void to_rts(struct end *one, struct end *other)
+{
+    end_to_init(one);
+    end_to_init(other);
+    end_to_rts(one);
+    end_to_rts(other);
+}
+
+/* Their queue pairs must exist. */
+static void connect_ends(struct end *one, struct end *other)
+{
+    one->far = other->own;
+    other->far = one->own;
+    to_rts(one, other);
+}
+
 static void connect_both(void)
 {
     near_end = end_open(NULL);
@@ -17,12 +33,7 @@ static void connect_both(void)
     MUST(cq);
     end_add_qp(&near_end, cq, NULL, 16);
     end_add_qp(&far_end, cq, NULL, 16);
-    near_end.far = far_end.own;
-    far_end.far = near_end.own;
-    end_to_init(&near_end);
-    end_to_init(&far_end);
-    end_to_rts(&near_end);
-    end_to_rts(&far_end);
+    connect_ends(&near_end, &far_end);
     end_register(&far_end, window, sizeof window);
 }
 
