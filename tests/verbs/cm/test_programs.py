@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.background_lab import at_home, capturing, lab_up
+from tests.support.background_lab import at_home, capturing, lab_up, status_of
 from tests.support.tshark import MALFORMED, number, tshark
 from tests.support.user import Ended, User, wait
+from tests.support.waiting import eventually
 
 SPEC = """
 name: connections
@@ -87,16 +90,30 @@ def _on(host: str, command: str) -> tuple[str, ...]:
 
 
 def _run_pair(user: User, server: str, client: str) -> tuple[Ended, Ended]:
-    """Both to their ends. A client that comes too early is rejected, and comes again."""
-    serving = user.emu(*_on("h1", server))
+    """Both to their ends. A client that comes just before the server listens is rejected. Then both
+    begin anew, as the server may have accepted some of several connections."""
     for _ in range(_ATTEMPTS):
+        serving = _started(user, server)
         ended = user.run_emu(*_on("h2", client))
         if ended.code == 0:
-            break
-    else:
-        serving.kill()
-        pytest.fail(f"{client}: {ended}")
-    return wait(serving), ended
+            return wait(serving), ended
+        os.killpg(serving.pid, signal.SIGKILL)  # its child is the program
+        wait(serving)
+    pytest.fail(f"{client}: {ended}")
+
+
+def _started(user: User, server: str) -> subprocess.Popen[bytes]:
+    """The server, which has opened its NIC, or has ended."""
+    eventually(lambda: not _programs(user))
+    serving = user.emu(*_on("h1", server))
+    eventually(lambda: "h1" in _programs(user) or serving.poll() is not None)
+    return serving
+
+
+def _programs(user: User) -> dict[str, int]:
+    """How many programs on each host use its NIC."""
+    programs: dict[str, int] = status_of(user)[0]["programs"]
+    return programs
 
 
 def test_programs_of_librdmacm_run_to_their_end(me: User) -> None:
