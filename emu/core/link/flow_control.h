@@ -74,7 +74,8 @@ struct flow_control_ops {
     /* The time between messages that a port sends without any reason; 0: none are due. NULL: it
      * never sends such. */
     picoseconds (*upkeep_period)(const struct port *port);
-    /* They have been sent and have arrived for `span`. Set together with `upkeep_period`. */
+    /* They have been sent and have arrived for `span`. Set together with `upkeep_period`, and
+     * called only if such messages are due. */
     void (*count_upkeep)(struct port *port, picoseconds span);
 
     /* Counts the time up to `now` during which classes were stopped, here and at the far end. */

@@ -168,8 +168,6 @@ static picoseconds upkeep_period(const struct port *port)
 
 static void count_upkeep(struct port *port, picoseconds span)
 {
-    if (!timer_is_set(&port->credit->refresh))
-        return;
     uint64_t updates = (uint64_t)(span / refresh_interval(port)) * port->credit->classes;
     port->counters->tx_flow_control += updates;
     port->counters->rx_flow_control += updates;

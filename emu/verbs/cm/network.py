@@ -19,11 +19,7 @@ class HostNetwork:
 
     def __init__(self, context: Context, all_hosts: Collection[Context]) -> None:
         self._context = context
-        self._known_as = {
-            int(own): int(one.host.ip)
-            for one in all_hosts
-            for own in (one.host.ip, address_of(one.host))
-        }
+        self._by_management = {int(address_of(one.host)): int(one.host.ip) for one in all_hosts}
         self._by_ip = {int(one.host.ip): one for one in all_hosts}
         self._by_address = {one.address: one for one in all_hosts}
         self.ip = int(context.host.ip)
@@ -37,7 +33,7 @@ class HostNetwork:
     def fabric_ip(self, ip: int) -> int:
         """The address on the fabric of the host with the address `ip`, which may be that on the
         management network. Other addresses stay."""
-        return self._known_as.get(ip, ip)
+        return self._by_management.get(ip, ip)
 
     def path_to(self, ip: int) -> Path | None:
         """The way to the host of this address on the fabric; None: there is no such host."""
