@@ -252,7 +252,7 @@ class VerbsServer:
         program.client, program.events = client, writing
         program.objects = ProgramObjects(program.context, client, own_memory)
         program.ids = self.connections.ids_of(program.context, client)
-        program.objects.add_commands(program.ids.commands)
+        program.objects.add_commands(program.ids.commands())
         reply.opened.device = device
         reply.opened.clock = self._clock[0]
 

@@ -16,7 +16,7 @@ h1 ping -c 1 -W 5 h4
 link leaf1 h1 down
 h1 ping -c 1 -W 1 h4
 link leaf1 h1 up
-h1 ping -c 1 -W 5 h4
+h1 until ping -c 1 -W 1 h4 > /dev/null; do :; done
 link leaf1 h3 down
 h1 iperf3 --server --daemon --port 5001
 h1 iperf3 --server --daemon --port 5002
@@ -25,7 +25,8 @@ h3 iperf3 -c 10.0.0.1 --connect-timeout 5000 -p 5002 -ub 60M -l 1400 -S 0x68 -t 
 pause
 py net.iperf(seconds=1)
 """
-"""At a slowdown of 30, a link of 1 Gbit/s carries 33 Mbit/s. 0x68 is DSCP 26, priority 3."""
+"""Switches use a cable again when they have new routes, which takes longer on a busy machine. At a
+slowdown of 30, a link of 1 Gbit/s carries 33 Mbit/s. 0x68 is DSCP 26, priority 3."""
 LOSSLESS = """\
 topology: {kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 2}
 switches: {pfc: {priorities: [3], xoff: 48KB, xon: 32KB}}
@@ -60,7 +61,7 @@ def test_mininets_commands_act_on_the_fabric(myself: User) -> None:
     )  # fmt: skip
     assert ended.code == 0, ended.err
     told = ended.out + ended.err
-    assert re.findall(r"(\d+)% packet loss", told) == ["0", "100", "0"]
+    assert re.findall(r"(\d+)% packet loss", told) == ["0", "100"]
     assert "no cable joins leaf1 and h3" in told
     assert re.search(r"^spine1:leaf2 +3 +0 +[1-9]", told, re.MULTILINE), told
     (received, sent) = map(float, re.findall(r"'([\d.]+) Mbits/sec'", told)[:2])

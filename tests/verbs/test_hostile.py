@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from emu._core import ffi, lib
+from emu.verbs.cm.ip_service import PortSpace
 from tests.support.verbs_client import MEMORY_BYTES, Program, Served, sealed, served
 
 ROUNDS = 1500
@@ -148,6 +150,32 @@ def test_thousand_connections_are_served(nics: Served) -> None:
         program.close()
     nics.turn()
     assert nics.server.count_programs() == {"h2": 1}
+
+
+def test_ended_programs_leave_no_cycles(nics: Served) -> None:
+    """On the real clock the NICs collect no garbage."""
+
+    def lives() -> None:
+        program = nics.opened()
+        domain = nics.ask(program, command=lib.UVERBS_ALLOC_PD).handle
+        mr = {"pd": domain, "length": PAGE}
+        assert nics.ask(program, command=lib.UVERBS_REG_MR, mr=mr).error == 0
+        reading, writing = os.pipe()
+        channel = nics.ask(program, [writing], command=lib.UVERBS_CM_CREATE_CHANNEL).handle
+        cm = {"channel": channel, "port_space": PortSpace.TCP}
+        assert nics.ask(program, command=lib.UVERBS_CM_CREATE_ID, cm=cm).error == 0
+        os.close(reading)
+        program.close()
+        nics.turn()
+
+    lives()
+    gc.collect()
+    gc.disable()
+    try:
+        lives()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def _connect_for_ever(nics: Served, programs: list[Program]) -> None:

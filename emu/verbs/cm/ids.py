@@ -126,7 +126,10 @@ class ProgramIds:
         self._ids: dict[int, Identifier] = {}
         self._channels: dict[int, _Channel] = {}
         self._last = 0
-        self.commands: dict[int, Command] = {
+
+    def commands(self) -> dict[int, Command]:
+        """What carries out each command of a program."""
+        return {
             lib.UVERBS_CM_CREATE_CHANNEL: self._create_channel,
             lib.UVERBS_CM_DESTROY_CHANNEL: self._destroy_channel,
             lib.UVERBS_CM_GET_EVENT: self._get_event,
