@@ -129,9 +129,24 @@ def write_size(size: int) -> str:
     )
 
 
+_TIME_UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
+
+
 def write_time(ps: int) -> str:
     """As `parse_time` reads it: 600_000 -> "600ns"."""
-    return _write(ps, {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12})
+    return _write(ps, _TIME_UNITS)
+
+
+def write_instant(ps: int) -> str:
+    """All digits, with a fraction if needed: 7_500_000 -> "7.5us". `parse_time` reads it."""
+    unit, size = max(
+        ((name, size) for name, size in _TIME_UNITS.items() if size <= ps),
+        key=lambda one: one[1],
+        default=("s", 1),
+    )
+    whole, rest = divmod(ps, size)
+    digits = len(str(size)) - 1
+    return f"{whole}.{rest:0{digits}}".rstrip("0").rstrip(".") + unit
 
 
 def write_length(ps: int) -> str:

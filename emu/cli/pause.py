@@ -20,8 +20,8 @@ def command(lab: str | None) -> None:
     """
     from emu.daemon.client import LabClient
     from emu.lab.ipc.lab_time import PauseTime
-    from emu.units import write_time
+    from emu.units import write_instant
 
     with LabClient(lab) as client:
         now, _ = client.ask(PauseTime())
-    print_note(f"{client.name}: paused at {write_time(now.now_ps)}")
+    print_note(f"{client.name}: paused at {write_instant(now.now_ps)}")

@@ -17,7 +17,7 @@ from emu.cli.notes import print_note
 from emu.cli.options import json_option, lab_argument
 from emu.clocks import EXACT
 from emu.errors import ExitCode, FabricError, UsageError
-from emu.units import format_rate, format_time_ns, write_time
+from emu.units import format_rate, format_time_ns, write_instant
 from emu.words import on_hosts
 
 if TYPE_CHECKING:
@@ -144,6 +144,8 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     )
     if programs := status["programs"]:
         yield f"  verbs programs: {on_hosts(programs)}"
+    if (stopped := status["stopped_programs"]) and status["clock"] == EXACT.name:
+        yield f"  time stands, as a signal has stopped programs: {on_hosts(stopped)}"
     for sentence in status["diagnosis"]:
         yield f"  ! {sentence}"
     for note in status["notes"]:
@@ -168,7 +170,7 @@ def _time(status: dict[str, Any]) -> str:
     if status["clock"] != EXACT.name:
         return f"{status['slowdown']:g} times slower"
     state, now_ps = status["time"]["state"], status["time"]["now_ps"]
-    now = format_time_ns(now_ps / 1000) if state == "runs" else write_time(now_ps)
+    now = format_time_ns(now_ps / 1000) if state == "runs" else write_instant(now_ps)
     return f"exact clock: {_STATES[state]} {now}"
 
 

@@ -19,12 +19,12 @@ def command(time: str, lab: str | None) -> None:
     """
     from emu.daemon.client import LabClient
     from emu.lab.ipc.lab_time import StepTime
-    from emu.units import write_time
+    from emu.units import write_instant
 
     step_ps = _step_ps(time)
     with LabClient(lab) as client:
         now, _ = client.ask(StepTime(step_ps))
-    print_note(f"{client.name}: paused at {write_time(now.now_ps)}")
+    print_note(f"{client.name}: paused at {write_instant(now.now_ps)}")
 
 
 def _step_ps(text: str) -> int:

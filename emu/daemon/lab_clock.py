@@ -37,7 +37,7 @@ from emu.measure.observation import Observation
 from emu.measure.recording import Fidelity
 from emu.measure.seqlock import Layout, SharedCounters
 from emu.spec.scenario import Spec
-from emu.units import PS_PER_NS, write_time
+from emu.units import PS_PER_NS, write_instant
 
 Judge = Callable[[Observation], Fidelity]
 """The verdict on a workload, from the observation of its NICs."""
@@ -204,7 +204,7 @@ class ExactLabClock(LabClock):
         now = self._working()
         if now.state == PAUSED:
             raise UsageError(
-                f"the lab {self._name} is paused already, at {write_time(now.now_ps)}; "
+                f"the lab {self._name} is paused already, at {write_instant(now.now_ps)}; "
                 "`emu continue` goes on, `emu step 10us` lets so much time pass"
             )
         self._shim.ask(PauseTime())

@@ -66,6 +66,8 @@ class Status:
     traffic: TrafficStatus
     programs: dict[str, int]
     """How many verbs programs use the NIC of each host that has any."""
+    stopped_programs: dict[str, int]
+    """Those of them that a signal has stopped. On the exact clock, time stands for them."""
     sweeps: tuple[Sweep, ...]
     links: tuple[LinkChange, ...]
 

@@ -18,6 +18,7 @@ from emu.lab.ipc.queries import (
     FaultList,
     FaultStatus,
     ListFaults,
+    ProgramCount,
     SetFault,
 )
 from emu.lab.ipc.setup import SetUpNics
@@ -29,6 +30,8 @@ from emu.measure.seqlock import Row, Rows
 from emu.spec.fault import Fault
 from emu.spec.fault.kind import OnHost
 from emu.units import PS_PER_NS
+
+NO_PROGRAMS = ProgramCount(by_host={}, stopped={})
 
 
 def prepare(
@@ -137,15 +140,15 @@ class Nics:
         """Whether the present NICs are those of programs."""
         return self._process is not None and self._serves_programs
 
-    def programs(self) -> dict[str, int]:
-        """How many verbs programs use the NIC of each host that has any."""
+    def programs(self) -> ProgramCount:
+        """How many verbs programs use the NICs of hosts."""
         with self._changing:
             if self._process is None or not self.serve_programs:
-                return {}
+                return NO_PROGRAMS
             try:
-                return self._process.rpc.ask(CountPrograms()).by_host
+                return self._process.rpc.ask(CountPrograms())
             except EOFError:
-                return {}
+                return NO_PROGRAMS
 
     def host_waits(self) -> dict[str, int]:
         """PortXmitWait of each host, the sum over all its NICs so far."""

@@ -82,7 +82,7 @@ class Traffic:
 
     def _refuse_beside_programs(self) -> None:
         """The traffic's NICs would replace those that the programs use."""
-        if programs := self._nics.programs():
+        if programs := self._nics.programs().by_host:
             raise UsageError(
                 f"verbs programs use the hosts' NICs: {on_hosts(programs)}; end them, or wait for "
                 "their end, then start the traffic"

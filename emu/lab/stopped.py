@@ -23,13 +23,13 @@ class StopWatch:
     def find_stopped(self, pids: Iterable[int]) -> int | None:
         """One of these processes that has been stopped too long. Call it repeatedly."""
         now = time.monotonic()
-        stopped = [pid for pid in pids if _is_stopped(pid)]
+        stopped = [pid for pid in pids if is_stopped(pid)]
         self._since = {pid: self._since.get(pid, now) for pid in stopped}
         return next((pid for pid in stopped if now - self._since[pid] >= self._seconds), None)
 
 
-def _is_stopped(pid: int) -> bool:
-    """False if the process has ended."""
+def is_stopped(pid: int) -> bool:
+    """Whether a signal has stopped a process. False if it has ended."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

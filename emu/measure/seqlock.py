@@ -5,13 +5,15 @@ A table of 64-bit numbers, a row for each port or host, behind two cells of its 
     sequence | time_ps | row 0 ... | row 1 ... | ...
 
 This is a sequence lock. The writer makes the sequence number odd, writes, and makes it even. A
-reader repeats its copy if the number was odd or has changed meanwhile.
+reader repeats its copy if the number was odd or has changed meanwhile. A writer that was killed or
+stopped in the middle would leave it odd, so a reader gives up after a while.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -19,8 +21,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from emu.errors import FabricError
+
 _CELL = 8
 _SEQUENCE, _TIME, _HEAD = 0, 1, 2
+_SECONDS_TO_READ = 2.0
+"""A writer needs some microseconds, unless it must wait for a processor."""
 
 Columns = Sequence[tuple[str, int]]
 """The name of each counter, and how many cells it has."""
@@ -83,23 +89,31 @@ class SharedCounters:
     # ---- reading -----------------------------------------------------------
 
     def read(self) -> tuple[int, Rows]:
-        """The time, in ps, and everything that was counted by then."""
+        """The time, in ps, and everything that was counted by then. Raises FabricError if the
+        writer has ended, or was stopped, in the middle of writing."""
         copy = self._copy()
         table = copy[_HEAD:].reshape(len(self.layout.rows), self.layout.width)
         rows = zip(self.layout.rows, table.tolist(), strict=True)
         return int(copy[_TIME]), {name: self._named(cells) for name, cells in rows}
 
     def read_row(self, name: str) -> Row:
-        """One row: much faster than all of them. Raises ValueError if there is no such row."""
+        """One row: much faster than all of them. Raises ValueError if there is no such row, and
+        FabricError as `read`."""
         first = _HEAD + self.layout.rows.index(name) * self.layout.width
         return self._named(self._copy()[first : first + self.layout.width].tolist())
 
     def _copy(self) -> NDArray[np.int64]:
         """All cells at one moment."""
+        end = 0.0
         while True:
             copy = self._cells.copy()
             if copy[_SEQUENCE] % 2 == 0 and copy[_SEQUENCE] == self._cells[_SEQUENCE]:
                 return copy
+            end = end or time.monotonic() + _SECONDS_TO_READ
+            if time.monotonic() > end:
+                raise FabricError(
+                    "counters cannot be read: the process that writes them stopped while it did"
+                )
 
     def _named(self, cells: list[int]) -> Row:
         left = iter(cells)

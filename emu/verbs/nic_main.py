@@ -179,7 +179,7 @@ class _Nics(ABC):
 
     def _answer_query(self, query: Message) -> Message:
         if isinstance(query, CountPrograms):
-            return ProgramCount(self._server.count_programs())
+            return ProgramCount(self._server.count_programs(), self._server.count_stopped())
         return change_faults(self._fabric, query)
 
     def _give(self) -> None:

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any
 
 from emu._core import ffi, lib
+from emu.lab.stopped import is_stopped
 from emu.rdma.context import Context
 from emu.verbs.cm.ids import ProgramIds
 from emu.verbs.cm.server import ConnectionManagers
@@ -107,8 +108,14 @@ class VerbsServer:
 
     def count_programs(self) -> dict[str, int]:
         """How many programs have opened the device of each host that has any."""
-        opened = [one for one in self._programs.values() if one.objects is not None]
-        return dict(Counter(one.context.name for one in opened))
+        return dict(Counter(one.context.name for one in self._opened()))
+
+    def count_stopped(self) -> dict[str, int]:
+        """How many of them a signal has stopped, on each host that has any."""
+        return dict(Counter(one.context.name for one in self._opened() if is_stopped(one.pid)))
+
+    def _opened(self) -> list[_Program]:
+        return [one for one in self._programs.values() if one.objects is not None]
 
     def close(self) -> None:
         """Ends all programs' objects, and frees all memory. The listeners stay open."""

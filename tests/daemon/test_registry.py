@@ -372,7 +372,8 @@ def test_status_gives_the_reason_of_failed_traffic(monkeypatch: pytest.MonkeyPat
         "plane": "ovs",
         "notes": [],
     }
-    known |= {"marker": "none", "diagnosis": [], "sweeps": [], "programs": [], "traffic": traffic}
+    known |= {"marker": "none", "diagnosis": [], "sweeps": [], "traffic": traffic}
+    known |= {"programs": {}, "stopped_programs": {}}
     monkeypatch.setattr("emu.cli.status._document", lambda name: known)
     told = CliRunner().invoke(status, ["b"]).stdout.splitlines()
     assert told[0].endswith("traffic: failed")
@@ -451,7 +452,8 @@ def test_status_goes_on_when_a_lab_ends(names: Path, monkeypatch: pytest.MonkeyP
         "marker": "none",
         "diagnosis": [],
         "sweeps": [],
-        "programs": [],
+        "programs": {},
+        "stopped_programs": {},
         "traffic": {"state": "none", "flows": [], "fidelity": None, "error": None},
     }
 

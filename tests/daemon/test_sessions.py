@@ -48,6 +48,7 @@ STATUS = Status(
     up_seconds=1,
     traffic=TrafficStatus(),
     programs={},
+    stopped_programs={},
     sweeps=(),
     links=(),
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 
 import numpy as np
+import pytest
 
+from emu.errors import FabricError
 from emu.measure.seqlock import SharedCounters
 
 COLUMNS = [("packets", 2), ("drops", 1)]
@@ -27,3 +29,13 @@ def test_reader_sees_published_values() -> None:
     assert reader.read_row("leaf1:h2") == {"packets": [4, 5], "drops": [6]}
     reader.close()
     writer.close()
+
+
+def test_reader_gives_up_when_the_writer_died_in_the_middle() -> None:
+    counters = SharedCounters.new(["leaf1:h1"], COLUMNS)
+    counters.begin(time_ps=5_000)
+    with pytest.raises(FabricError, match="the process that writes them stopped"):
+        counters.read()
+    counters.publish()
+    assert counters.read()[0] == 5_000
+    counters.close()

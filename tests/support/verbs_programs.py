@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import IO
 
 from tests.support.background_lab import at_home, lab_up
 from tests.support.traces import descendants
@@ -45,15 +46,33 @@ class ProgramsLab:
         self, server: Sequence[str], client: Sequence[str], hosts: tuple[str, str] = ("h1", "h3")
     ) -> tuple[str, str]:
         """What a server and its client print. Fails if one of them fails."""
-        first = self.start(hosts[0], *server)
-        try:
+        with self.running(hosts[0], *server) as first:
             _wait_until_listening(first)
             answered = self.run(hosts[1], *client)
             served = wait(first)
-        finally:
-            if first.poll() is None:
-                os.killpg(first.pid, signal.SIGKILL)  # its child is the program
         return _printed(server, served), _printed(client, answered)
+
+    @contextmanager
+    def endless_pair(
+        self, server: Sequence[str], client: Sequence[str], hosts: tuple[str, str]
+    ) -> Iterator[IO[bytes]]:
+        """What a client prints while it runs. Both are killed at the end."""
+        with self.running(hosts[0], *server) as first:
+            _wait_until_listening(first)
+            with self.running(hosts[1], *client) as second:
+                assert second.stdout is not None
+                yield second.stdout
+
+    @contextmanager
+    def running(self, host: str, *command: str) -> Iterator[subprocess.Popen[bytes]]:
+        """A program that is killed at the end if it has not ended."""
+        program = self.start(host, *command)
+        try:
+            yield program
+        finally:
+            if program.poll() is None:
+                os.killpg(program.pid, signal.SIGKILL)  # its child is the program
+                program.communicate()
 
 
 @contextmanager

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from tests.support.background_lab import at_home, lab_up
+from tests.support.background_lab import at_home, lab_up, status_of
 from tests.support.exact_lab import time_of
 from tests.support.user import User
 from tests.support.verbs_programs import ProgramsLab
@@ -24,11 +27,11 @@ INTERRUPTED, TIMED_OUT = 4, 110
 SPEC = """
 name: slow
 topology: {{kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 2,
-  links: {{host: {{rate: 1Gbit, length: 5m}}, fabric: {{rate: 1Gbit, length: 5m}}}}}}
+  links: {{host: {{rate: {rate}, length: 5m}}, fabric: {{rate: {rate}, length: 5m}}}}}}
 hosts: {{cpu: {cpu}}}
 traffic: [{{name: other, pattern: pair, from: h1, to: h2, op: write, size: 1MB}}]
 """
-"""At 1 Gb/s a second has few packets."""
+"""At low rates a second has few packets."""
 WAITS = {
     "poll": (0, 0, 2500 * MS),
     "poll-at-once": (0, 0, 0),
@@ -94,8 +97,8 @@ def compiled(source: str, folder: Path) -> Path:
     return program
 
 
-def spec(cpu: str = "free") -> str:
-    return SPEC.format(cpu=cpu)
+def spec(cpu: str = "free", rate: str = "1Gbit") -> str:
+    return SPEC.format(cpu=cpu, rate=rate)
 
 
 def run(user: User, *words: str) -> str:
@@ -136,10 +139,43 @@ def test_waits_end_at_emulated_times(me: User, tmp_path: Path) -> None:
 
 @needs_perftest
 def test_duration_of_perftest_is_emulated(me: User) -> None:
-    """1 Gb/s for a second are 1869 messages of 64 KiB with their headers."""
-    with lab_up(me, spec(), "--clock", "exact"):
+    """100 Mb/s for a second are 186.9 messages of 64 KiB with their headers."""
+    with lab_up(me, spec(rate="100Mbit"), "--clock", "exact"):
         (line,) = results(run_pair(me, "ib_write_bw", "-F", "-D", "1"))
-    assert line.split()[:2] == ["65536", "1869"]
+    size, messages, *_ = line.split()
+    assert size == "65536"
+    assert messages in ("186", "187")
+
+
+@needs_perftest
+def test_perftest_runs_until_it_is_stopped(me: User) -> None:
+    """It prints the messages of each emulated second."""
+    words = ("ib_write_bw", "-F", "-D", "1", "--run_infinitely")
+    programs = ProgramsLab(me)
+    with (
+        lab_up(me, spec(rate="100Mbit"), "--clock", "exact"),
+        programs.endless_pair(words, (*words, "h1"), ("h1", "h2")) as printed,
+    ):
+        rows = (line.split() for line in printed if line.startswith(b" 65536"))
+        messages = [int(row[1]) for row in islice(rows, 3)]
+    assert len(messages) == 3
+    assert set(messages) <= {186, 187}
+
+
+@needs_perftest
+def test_status_names_what_time_waits_for(me: User) -> None:
+    with (
+        lab_up(me, spec(), "--clock", "exact"),
+        ProgramsLab(me).running("h1", "ib_write_bw") as server,
+    ):
+        eventually(lambda: status_of(me)[0]["programs"] == {"h1": 1})
+        assert status_of(me)[0]["stopped_programs"] == {}
+        os.killpg(server.pid, signal.SIGSTOP)  # its child is the program
+        eventually(lambda: status_of(me)[0]["stopped_programs"] == {"h1": 1})
+        shown = me.run_emu("status").out
+        os.killpg(server.pid, signal.SIGCONT)
+        eventually(lambda: status_of(me)[0]["stopped_programs"] == {})
+    assert "time stands, as a signal has stopped programs: 1 on h1" in shown
 
 
 @needs_perftest

@@ -15,6 +15,7 @@ def answer(lab: ServedLab, query: GetStatus) -> Answer:
 
 def status_of(lab: ServedLab) -> Status:
     session = lab.session
+    programs = lab.nics.programs()
     routing = session.subnet or session.routing
     return Status(
         name=session.spec.name,
@@ -28,7 +29,8 @@ def status_of(lab: ServedLab) -> Status:
         ip=session.has_ip,
         up_seconds=time.monotonic() - lab.began,
         traffic=lab.traffic.status,
-        programs=lab.nics.programs(),
+        programs=programs.by_host,
+        stopped_programs=programs.stopped,
         sweeps=tuple(session.subnet.sweeps) if session.subnet else (),
         links=routing.links.entries if routing else (),
     )

@@ -96,6 +96,8 @@ class ProgramCount:
     """How many verbs programs are connected with the NICs of hosts."""
 
     by_host: dict[str, int]
+    stopped: dict[str, int]
+    """Of these, those that a signal has stopped."""
 
 
 @message

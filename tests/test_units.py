@@ -1,0 +1,28 @@
+"""Quantities as people write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from emu.units import parse_time, write_instant, write_time
+
+
+@pytest.mark.parametrize(
+    ("ps", "text"),
+    [
+        (0, "0s"),
+        (1, "1ps"),
+        (1_500, "1.5ns"),
+        (7_000_000, "7us"),
+        (10**12 - 1, "999.999999999ms"),
+        (7_179_246_274_999, "7.179246274999s"),
+        (61 * 10**12, "61s"),
+    ],
+)
+def test_instant_keeps_all_digits(ps: int, text: str) -> None:
+    assert write_instant(ps) == text
+    assert parse_time(text) == ps
+
+
+def test_time_has_no_fraction() -> None:
+    assert [write_time(ps) for ps in (0, 1_500, 7_000_000)] == ["0s", "1500ps", "7us"]
