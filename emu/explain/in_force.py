@@ -19,7 +19,7 @@ from emu.errors import UsageError
 from emu.explain import keys
 from emu.spec.base import Model
 from emu.spec.derived import Derived, derived, derived_of_host, derived_of_switch
-from emu.spec.diagnostic import KeyPath, did_you_mean, dotted
+from emu.spec.diagnostic import KeyPath, Place, Places, did_you_mean, dotted
 from emu.spec.document import Document
 from emu.spec.load import document_of
 from emu.spec.notes import written
@@ -34,6 +34,8 @@ from topologies.graph import Switch
 _OF_PORTS = {field.alias or name for name, field in PortSpec.model_fields.items()}
 _LAYERS_THEMSELVES = {"roles", "nodes", "ports"}
 _NAMES_SHOWN = 6
+GIVEN = "given"
+"""The origin of a value that a spec without a file gives."""
 Row = tuple[str, str, str]
 """Key, value and origin."""
 
@@ -78,6 +80,13 @@ class OpenSpec:
         if not found:
             raise UsageError(f"{self._path}: has no {' '.join(words)}")
         return found
+
+
+def values_in_force(spec: Spec, section: str) -> list[Value]:
+    """The values below a key of a spec that is no file: `switches`, `hosts.nic`. The origin of a
+    value that the spec gives is `given`, with its role, switch or port."""
+    document = Document(spec.to_mapping(), Places(Place(0, 0, GIVEN)))
+    return list(_Source(spec, document, None).values(tuple(section.split("."))))
 
 
 def _variant(spec: Spec, name: str) -> Spec:

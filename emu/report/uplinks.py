@@ -82,7 +82,7 @@ def _remedy(run: RunFacts, switch: str) -> str:
 
 def _groups(run: RunFacts) -> Iterator[Uneven]:
     topology, load = run.topology, run.port_load
-    for switch, ports in _equal_ports(topology):
+    for switch, ports in equal_ports(topology):
         names = [topology.port_name[port] for port in ports]
         busy = {name: load[name].utilisation for name in names if name in load}
         together = sum(busy.values())
@@ -93,8 +93,8 @@ def _groups(run: RunFacts) -> Iterator[Uneven]:
             yield Uneven(switch, fullest, emptiest, len(busy), share, beyond)
 
 
-def _equal_ports(topology: Topology) -> set[tuple[str, tuple[Port, ...]]]:
-    """Each switch with a group of its equal ports."""
+def equal_ports(topology: Topology) -> set[tuple[str, tuple[Port, ...]]]:
+    """Each switch with a group of its equal ports, two or more."""
     of_several = {
         (switch, ports)
         for switch in topology.switch

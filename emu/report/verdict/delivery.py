@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.binning import growth
+from emu.measure.fairness import jain_index
 from emu.measure.recording import Recording
 from emu.report.verdict.outcome import Outcome
 from emu.report.verdict.window import window_ns
@@ -29,9 +30,9 @@ def rate(check: DeliveryRate, run: Recording) -> Outcome:
 
 def fairness(check: Fairness, run: Recording) -> Outcome:
     delivered = _delivered(check, run, _flows(check.traffic, run))
-    if not delivered.any():
+    index = jain_index(delivered)
+    if index is None:
         return Outcome(False, "nothing was delivered")
-    index = float(delivered.sum() ** 2 / (len(delivered) * (delivered**2).sum()))
     return Outcome(check.allow(index, run.clock), f"{index:.3f}")
 
 
