@@ -1,7 +1,7 @@
 """An emulator of RoCEv2 and InfiniBand fabrics for AI clusters, packet by packet.
 
-For scripts and notebooks, `emu.run`, `emu.load`, `emu.sweep`, `emu.Spec`, `emu.Run` and `emu.Sweep`
-are those of `emu.scripting`. They are imported when they are used.
+For scripts and notebooks, `emu.run`, `emu.load`, `emu.sweep`, `emu.bench_report`, `emu.Spec` and
+the classes that they return are those of `emu.scripting`. They are imported when they are used.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from emu.scripting import Run, Spec, Sweep, load, run, sweep
+    from emu.scripting import BenchReport, Run, Spec, Sweep, bench_report, load, run, sweep
 
 __version__ = "0.1.0"
 
-__all__ = ["Run", "Spec", "Sweep", "load", "run", "sweep"]
+__all__ = ["BenchReport", "Run", "Spec", "Sweep", "bench_report", "load", "run", "sweep"]
 
 
 def __getattr__(name: str) -> Any:

@@ -24,6 +24,7 @@ from emu.resources import exhausted_resource, need_memory
 from emu.streams import guard_streams
 
 VERBS = {
+    "bench-report": "Report the KPIs of the IETF BMWG drafts for AI fabrics.",
     "capture": "Capture the cable in a port, in both directions, until Ctrl-C.",
     "check": "Check this machine for what labs need.",
     "compare": "Run every variant of a spec and compare the results.",
@@ -103,8 +104,10 @@ def _refuse_ranks(verb: str | None) -> None:
 
 
 def command_of(verb: str) -> click.Command:
-    """The command of a verb. A verb that is a keyword of Python has a file with an underscore."""
-    command = import_module(f"emu.cli.{verb}_" if iskeyword(verb) else f"emu.cli.{verb}").command
+    """The command of a verb. Its file has underscores for dashes, and one at the end if the verb is
+    a keyword of Python."""
+    name = verb.replace("-", "_")
+    command = import_module(f"emu.cli.{name}_" if iskeyword(name) else f"emu.cli.{name}").command
     assert isinstance(command, click.Command)
     return command
 

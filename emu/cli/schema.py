@@ -1,4 +1,4 @@
-"""`emu schema [spec|summary]`: the JSON schema of what people write and of what programs read."""
+"""`emu schema [DOCUMENT]`: the JSON schema of what people write and of what programs read."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import click
 
 
 @click.command("schema")
-@click.argument("document", type=click.Choice(["spec", "summary"]), default="spec")
+@click.argument("document", type=click.Choice(["spec", "summary", "bench-report"]), default="spec")
 def command(document: str) -> None:
     """Print the JSON schema of spec files, with a description of every key; or of the summary.json
-    of a run, with the meaning of every field."""
+    of a run or the bench-report.json of a benchmark, with the meaning of every field."""
     if document == "spec":
         from emu.spec.schema import schema_text
+
+        text = schema_text()
     else:
-        from emu.explain.results_schema import schema_text
-    click.echo(schema_text(), nl=False)
+        from emu.explain import results_schema
+
+        text = results_schema.schema_text(document)
+    click.echo(text, nl=False)

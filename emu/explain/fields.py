@@ -49,7 +49,7 @@ _UNITS = {
 @cache
 def fields() -> tuple[Field, ...]:
     """All fields, in the order of the document."""
-    return tuple(_of("Summary", ""))
+    return tuple(fields_of(summary, "Summary"))
 
 
 @cache
@@ -63,15 +63,17 @@ def arrays() -> tuple[Field, ...]:
     )
 
 
-def _of(name: str, prefix: str) -> Iterator[Field]:
-    classes = described(summary)
+def fields_of(module: ModuleType, name: str, prefix: str = "") -> Iterator[Field]:
+    """The fields of a type of the module, and of the types inside of it; `prefix` is before their
+    names."""
+    classes = described(module)
     for annotation, meaning in classes[name]:
         target, kind = annotation
         inner = next((known for known in classes if known in kind), None)
         path = f"{prefix}{target}" + ("[]" if kind.startswith("list[") else "")
         yield Field(path, kind, meaning)
         if inner:
-            yield from _of(inner, f"{path}.")
+            yield from fields_of(module, inner, f"{path}.")
 
 
 @cache

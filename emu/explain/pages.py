@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from emu.bmwg import document as bench_report
+from emu.bmwg.catalogue import KPIS
 from emu.explain import keys
-from emu.explain.fields import arrays, fields
+from emu.explain.fields import Field, arrays, fields, fields_of
 from emu.explain.keys import Key
 from emu.explain.topics import settings_of
 from emu.measure.counter_notes import NOTES, PLACES
@@ -133,20 +135,31 @@ _ARRAYS = (
 
 def _results() -> Iterator[str]:
     yield from head(
-        "Results: summary.json, series.npz and diagnoses",
+        "Results: summary.json, series.npz, bench-report.json and diagnoses",
         "The fields of `summary.json`, as `emu explain field NAME` prints them, the arrays of "
-        "`series.npz`, and what a report may find wrong with a run (`emu explain diagnosis NAME`).",
+        "`series.npz`, the fields of `bench-report.json`, and what a report may find wrong with a "
+        "run (`emu explain diagnosis NAME`).",
     )
     yield from ("", "## summary.json")
-    rows = [(f"`{field.name}`", field.meaning, f"`{field.type}`", field.unit) for field in fields()]
-    yield from table(("field", "meaning", "type", "unit"), rows)
+    yield from _fields(fields())
     yield from ("", "`emu schema summary` prints the JSON schema of this document.")
     yield from ("", "## series.npz", "", _ARRAYS)
     columns = [(f"`{array.name}`", array.meaning, array.unit) for array in arrays()]
     yield from table(("array", "shape and meaning", "unit"), columns)
+    yield from ("", "## bench-report.json", "", "`emu bench-report` writes it.")
+    yield from _fields(fields_of(bench_report, "BenchReport"))
+    yield from ("", "`emu schema bench-report` prints the JSON schema of this document.")
+    kpis = [(f"`{k.key}`", k.name, k.definition, k.unit.value, k.source) for k in KPIS.values()]
+    yield from ("", "Its KPIs:")
+    yield from table(("key", "KPI", "definition", "unit", "source"), kpis)
     yield from ("", "## Diagnoses")
     found = [(one.name, one.looks, one.cure) for one in PATHOLOGIES]
     yield from table(("name", "how it looks", "cure"), found)
+
+
+def _fields(of: Iterable[Field]) -> Iterator[str]:
+    rows = [(f"`{field.name}`", field.meaning, f"`{field.type}`", field.unit) for field in of]
+    yield from table(("field", "meaning", "type", "unit"), rows)
 
 
 # --- Markdown ---

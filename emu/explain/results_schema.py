@@ -1,30 +1,54 @@
-"""The JSON schema of summary.json, for programs that read it.
+"""The JSON schemas of the documents that programs read: summary.json and bench-report.json.
 
-Its types are those of `emu.report.summary`, its descriptions the texts of `emu explain field`.
+Their types are those of `emu.report.summary` and `emu.bmwg.document`, and their descriptions the
+texts below the fields, which `emu explain field` prints for summary.json.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
+from emu.bmwg import document as bench_report
 from emu.explain.fields import described
 from emu.report import summary
 
 
-def schema() -> dict[str, Any]:
-    document = TypeAdapter(summary.Summary).json_schema()
-    for name, section in {"Summary": document, **document["$defs"]}.items():
-        for (field, _), meaning in described(summary)[name]:
+@dataclass(frozen=True)
+class Document:
+    """A kind of document, and where its types are."""
+
+    module: ModuleType
+    kind: str
+    """Name of the type of the whole document."""
+    version: str
+    """The value of its field `schema`."""
+
+
+DOCUMENTS = {
+    "summary": Document(summary, "Summary", summary.SUMMARY_SCHEMA),
+    "bench-report": Document(bench_report, "BenchReport", bench_report.BENCH_SCHEMA),
+}
+"""By the name that `emu schema` takes."""
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The schema of a document. Raises KeyError for an unknown name."""
+    own = DOCUMENTS[name]
+    document = TypeAdapter(getattr(own.module, own.kind)).json_schema()
+    for kind, section in {own.kind: document, **document["$defs"]}.items():
+        for (field, _), meaning in described(own.module)[kind]:
             if meaning:
                 section["properties"][field]["description"] = meaning
-    document["properties"]["schema"]["const"] = summary.SUMMARY_SCHEMA
+    document["properties"]["schema"]["const"] = own.version
     return {"$schema": GenerateJsonSchema.schema_dialect, **document}
 
 
-def schema_text() -> str:
-    """The text of `emu schema summary`."""
-    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+def schema_text(name: str) -> str:
+    """The text of `emu schema NAME`."""
+    return json.dumps(schema(name), indent=2, ensure_ascii=False) + "\n"

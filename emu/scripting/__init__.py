@@ -15,12 +15,14 @@ Tables are pandas frames. The names of their columns end in the unit (`start_ns`
     frames.py    tables of a recording
     runs.py      run() and load(), and the Run that they return
     sweeps.py    sweep(), and the Sweep that it returns
+    bench.py     bench_report(), and the BenchReport that it returns
 
 `emu` itself names them. They are imported when they are used, so that commands start quickly.
 """
 
+from emu.scripting.bench import BenchReport, bench_report
 from emu.scripting.runs import Run, load, run
 from emu.scripting.spec import Spec
 from emu.scripting.sweeps import Sweep, sweep
 
-__all__ = ["Run", "Spec", "Sweep", "load", "run", "sweep"]
+__all__ = ["BenchReport", "Run", "Spec", "Sweep", "bench_report", "load", "run", "sweep"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -166,7 +167,7 @@ def run(
     run` prints them.
     """
     wanted = given(spec, set)
-    runner = _runner(wanted, model, clock, threads)
+    runner = runner_for([wanted], model, clock, threads)
     if out == "":
         raise UsageError("out: is empty; name a folder, or leave it out")
     kept = TemporaryDirectory(prefix="emu-run-") if out is None else None
@@ -176,15 +177,16 @@ def run(
     return Run(facts, folder, kept)
 
 
-def _runner(spec: Spec, model: str, clock: str, threads: int | None) -> Runner:
-    """Raises UsageError for parameters that do not exist, or that exclude each other."""
+def runner_for(specs: Sequence[Spec], model: str, clock: str, threads: int | None) -> Runner:
+    """The runner of these specs that the parameters name. Raises UsageError for parameters that do
+    not exist, or that exclude each other."""
     for parameter, value, known in (("model", model, MODELS), ("clock", clock, (AUTO, *CLOCKS))):
         if not isinstance(value, str) or value not in known:
             raise UsageError(f"{parameter}: {unknown_name(parameter, str(value), list(known))}")
     if threads is not None and not (type(threads) is int and 1 <= threads <= MOST_THREADS):
         raise UsageError(f"threads: {threads!r} is not a whole number from 1 to {MOST_THREADS}")
     return choose_runner(
-        model, clock, threads, [spec], clock_option=None if clock == AUTO else "clock"
+        model, clock, threads, specs, clock_option=None if clock == AUTO else "clock"
     )
 
 

@@ -1,5 +1,5 @@
-"""The JSON schema of summary.json, held against runs by another project's validator, and the arrays
-of series.npz."""
+"""The JSON schemas of results, that of summary.json held against runs by another project's
+validator, and the arrays of series.npz."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import emu
 from emu.cli.main import cli
 from emu.explain.fields import arrays, fields
-from emu.explain.results_schema import schema
+from emu.explain.results_schema import DOCUMENTS, schema
 
 TOPOLOGIES = Path(__file__).parents[2] / "topologies"
 SPECS = ["incast", "storage", "all-reduce", "pulled-spine", "pfc-deadlock", "background"]
@@ -30,7 +30,7 @@ def run(request: pytest.FixtureRequest) -> emu.Run:
 
 def test_summaries_follow_the_schema(run: emu.Run) -> None:
     summary = json.loads((run.folder / "summary.json").read_text())
-    jsonschema.validate(summary, schema())
+    jsonschema.validate(summary, schema("summary"))
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,12 @@ def test_another_document_does_not_follow_it(field: str, value: object) -> None:
     run = emu.run(TOPOLOGIES / "pair.emu.yml", clock="virtual")
     summary = json.loads((run.folder / "summary.json").read_text())
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**summary, field: value}, schema())
+        jsonschema.validate({**summary, field: value}, schema("summary"))
 
 
-def test_every_field_of_the_schema_is_described() -> None:
-    missing = [name for name, node in _properties(schema()) if "description" not in node]
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_field_of_the_schema_is_described(document: str) -> None:
+    missing = [name for name, node in _properties(schema(document)) if "description" not in node]
     assert missing == []
     assert [field.name for field in fields() if not field.meaning] == []
 
@@ -58,8 +59,8 @@ def test_arrays_of_a_run_are_those_that_are_described(run: emu.Run) -> None:
             assert found[name].ndim == shape.count(",") + (not shape.endswith(",)")), name
 
 
-def test_the_command_prints_both_schemas() -> None:
-    for document, key in (("spec", "topology"), ("summary", "flows")):
+def test_the_command_prints_all_schemas() -> None:
+    for document, key in (("spec", "topology"), ("summary", "flows"), ("bench-report", "kpis")):
         printed = CliRunner().invoke(cli, ["schema", document])
         assert printed.exit_code == 0
         assert key in json.loads(printed.stdout)["properties"]
