@@ -131,8 +131,9 @@ def _shared(run: RunFacts, receiver: str, flows: tuple[FlowRecord, ...]) -> Shar
 def _converged(run: RunFacts, shared: Shared) -> Figure | Undefined:
     together_ns = shared.end_ns - shared.start_ns
     if together_ns < 2 * shared.window_ns:
-        reason = f"the flows are together for {format_time_ns(max(0, together_ns))} alone"
-        return Undefined(CONVERGENCE, f"{reason}, less than two windows", shared.receiver)
+        reason = f"the flows are together for {format_time_ns(max(0, together_ns))}"
+        few = f"{reason}, less than two windows of {format_time_ns(shared.window_ns)}"
+        return Undefined(CONVERGENCE, few, shared.receiver)
     series = run.recording.series
     columns = [run.sampled_flows[flow.name] for flow in shared.flows]
     times, furthest = distance_from(

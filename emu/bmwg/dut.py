@@ -27,7 +27,7 @@ def identification(run: RunFacts) -> dict[str, str]:
     recording = run.recording
     return {
         "Switch vendor and model": f"none: emulated by emu {emu.__version__}",
-        "Switch ASIC": "none: a model with the settings below",
+        "Switch ASIC": "none: a model; the page and the JSON document have its settings",
         "NOS version": f"none; forwarding plane {recording.plane}, marker {recording.marker}",
         "Fabric": recording.fabric_kind.title,
         "Topology": _topology(run),

@@ -31,7 +31,9 @@ def measured(trial: Trial) -> Measured:
     for name in run.entries:
         flows = run.traffic.get(name, ())
         index = jain_index([flow.goodput_bps for flow in flows])
-        if not all(run.sends_without_gaps(flow) for flow in flows):
+        if not all(flow.is_rdma for flow in flows):
+            yield Undefined(JFI, "TCP carries it, and the fabric's KPIs are of RDMA", name)
+        elif not all(run.sends_without_gaps(flow) for flow in flows):
             yield Undefined(JFI, "its flows do not always have something to send", name)
         elif len(flows) < 2:
             yield Undefined(JFI, "it has one flow", name)

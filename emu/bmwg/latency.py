@@ -47,9 +47,12 @@ KPIS = (*SHARES, MEAN)
 def measured(trial: Trial) -> Measured:
     """The percentiles of each entry."""
     run = trial.run
-    for name in run.entries:
+    for name, entry in run.entries.items():
         took_ns, asked = latencies_ns(run, name)
-        if not asked:
+        if run.spec.by_tcp(entry):
+            reason = "TCP carries it as a stream, which has no messages"
+            yield from (Undefined(kpi, reason, name) for kpi in KPIS)
+        elif not asked:
             reason = "it is one job, whose messages have no times of their own; see its JCT"
             yield from (Undefined(kpi, reason, name) for kpi in KPIS)
         elif not len(took_ns):

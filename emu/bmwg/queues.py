@@ -1,8 +1,9 @@
 """Queue depth: P95 and maximum of the egress queues of switch ports, in bytes.
 
-The maximum is a counter and exact. P95 is of samples during the trial, all classes of a port
-together; the spec's `sample_interval` says how far apart they are. For the fabric, each figure is
-that of the port where it is highest.
+P95 is of samples during the trial, all queues of a port together; the spec's `sample_interval` says
+how far apart they are. The maximum is that of the samples, or of the port's deepest queue, which a
+counter has exactly, whichever is more. So it is exact for ports that use one queue. For the fabric,
+each figure is that of the port where it is highest.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from emu.bmwg.kpi import TRAIN, Figure, Kpi, Measured, Table, Undefined, Unit
 from emu.bmwg.trial import Trial
@@ -40,10 +42,15 @@ KPIS = (P95, MAX)
 
 def measured(trial: Trial) -> Measured:
     """Both figures, of the fabric and of each switch port that had a queue."""
-    peaks = {
+    counted = {
         port: own.get("queue_peak_bytes", 0) for port, own in trial.run.recording.ports.items()
     }
-    p95 = _p95_of_samples(trial, [*peaks])
+    sampled = _sampled(trial, [*counted])
+    p95 = {port: percentile(depths, 0.95) for port, depths in sampled.items()}
+    peaks = {
+        port: max(peak, int(sampled[port].max()) if port in sampled else 0)
+        for port, peak in counted.items()
+    }
     yield from _highest_and_each(P95, p95, "the run has no samples of queues")
     yield from _highest_and_each(MAX, peaks, "no switch port has counters")
 
@@ -53,18 +60,17 @@ def _highest_and_each(kpi: Kpi, depths: Mapping[str, float], why_none: str) -> M
         yield Undefined(kpi, why_none)
         return
     deepest = max(depths, key=depths.__getitem__)
-    yield Figure(kpi, depths[deepest], detail=deepest)
+    yield Figure(kpi, depths[deepest], detail=deepest if depths[deepest] else "")
     for port, depth in depths.items():
         if depth:
             yield Figure(kpi, depth, port)
 
 
-def _p95_of_samples(trial: Trial, ports: list[str]) -> dict[str, float]:
-    """Switch port -> P95 of its samples in the trial."""
+def _sampled(trial: Trial, ports: list[str]) -> dict[str, NDArray[np.int64]]:
+    """Switch port -> the depths of its samples in the trial."""
     series, (start, end) = trial.run.recording.series, trial.window_ns
     during = np.flatnonzero((series.time_ns >= start) & (series.time_ns <= end))
     if not len(during):
         return {}
-    sampled = trial.run.sampled
-    queues = series.queue_bytes[during]
-    return {port: percentile(queues[:, sampled[port]], 0.95) for port in ports if port in sampled}
+    columns, queues = trial.run.sampled, series.queue_bytes[during]
+    return {port: queues[:, columns[port]] for port in ports if port in columns}

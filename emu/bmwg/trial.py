@@ -5,7 +5,8 @@
     without_faults   the spec without its lost links (failover)
 
 All of them have the same seed. The time of a trial is from the first start of anything to the last
-finish; rates are means over this time.
+finish, or to the end of the run if a flow is unfinished: its counters go on to count. Rates are
+means over this time.
 """
 
 from __future__ import annotations
@@ -39,9 +40,11 @@ class Trial:
     @cached_property
     def window_ns(self) -> tuple[int, int]:
         """Start and end. A step may begin with computation, before the first message."""
-        starts = [work.start_ns for work in works(self.run) if work.start_ns is not None]
-        ends = [work.end_ns for work in works(self.run) if work.end_ns is not None]
-        start, end = self.run.window_ns
+        run = self.run
+        starts = [work.start_ns for work in works(run) if work.start_ns is not None]
+        ends = [work.end_ns for work in works(run) if work.end_ns is not None]
+        ends += [flow.observed_until_ns for flow in run.unfinished if flow.observed_until_ns]
+        start, end = run.window_ns
         return min(start, *starts, start), max(end, *ends, end)
 
     @property

@@ -118,6 +118,24 @@ def test_queue_depths_are_those_of_the_deepest_port() -> None:
     assert found["queue_depth_p95", ""].detail == "leaf1:h1"
 
 
+def test_the_maximum_is_of_all_queues_of_a_port_together() -> None:
+    """The counter is of the deepest queue; a port with two of them holds more."""
+    ports = {"leaf1:h1": {"queue_peak_bytes": 300_000}}
+    found = figures(ports=ports, queues={"leaf1:h1": 400_000})
+    assert found["queue_depth_max", ""].value == pytest.approx(400_000, rel=0.01)
+
+
+def test_rates_of_a_run_without_progress_are_over_its_whole_time() -> None:
+    recorded = record(spec(), ends_ns=dict.fromkeys(ENDS, None))
+    flows = tuple(
+        replace(flow, delivered_bytes=0, observed_until_ns=2 * LAST_NS) for flow in recorded.flows
+    )
+    totals = {"packets": 100, "retransmitted_packets": 40}
+    found = figures(ends_ns=dict.fromkeys(ENDS, None), flows=flows, totals=totals)
+    assert found["retransmission_rate", ""].value == pytest.approx(40 / 2e-3)
+    assert found["fabric_goodput", ""].value == 0
+
+
 def test_load_balance_is_of_each_switch_and_of_all_parallel_links() -> None:
     """leaf1 spreads evenly; all of leaf2 goes over one of its two links."""
     ports = {

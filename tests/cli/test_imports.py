@@ -47,13 +47,14 @@ def test_help_imports_no_verb() -> None:
 
 
 def test_help_lists_every_verb() -> None:
-    """A file in emu/cli with a `command` is a verb; Python's keywords have an underscore.
+    """A file in emu/cli with a `command` is a verb; a keyword of Python has an underscore at
+    its end, and dashes are underscores.
 
     `emu mn` is hidden, as it is for Mininet's scripts.
     """
     folder = Path(emu.cli.__path__[0])
     with_command = {
-        file.stem.rstrip("_")
+        file.stem.rstrip("_").replace("_", "-")
         for file in folder.glob("*.py")
         if "\ndef command(" in file.read_text()
     }
