@@ -1,0 +1,1 @@
+"""Language models: the sizes of a transformer, and those that publishers state."""
