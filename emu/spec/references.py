@@ -17,6 +17,8 @@ DOT3 = "IEEE 802.3, annexes 31B and 31D"
 ETHTOOL = "Linux kernel documentation, mlx5 driver: ethtool counters (counters.rst)"
 FIO = "fio's manual page, fio(1)"
 FLOWLET = "Kandula et al., Dynamic Load Balancing Without Packet Reordering, CCR 2007"
+GLU = "Shazeer, GLU Variants Improve Transformer (2020)"
+GQA = "Ainslie et al., GQA, EMNLP 2023"
 H100 = "NVIDIA H100 Tensor Core GPU data sheet"
 HPCC = "Li et al., HPCC: High Precision Congestion Control, SIGCOMM 2019"
 HPCC_NS3 = (
@@ -35,11 +37,13 @@ IBTA_PMA = (
     "extended and VL attributes)"
 )
 IBTA_ROCE = "InfiniBand Architecture Specification, volume 1, annex A17 (RoCEv2)"
+INTERLEAVED_PIPELINE = "Narayanan et al., Efficient Large-Scale Language Model Training, SC'21, 2.2"
 MLX5 = "Linux, mlx5 driver: max_qp_rd_atom as ibv_devinfo -v reports it"
 MLNX_OFED_CC = (
     "Mellanox OFED for Linux user manual, revision 2.3, Congestion Control Manager options file"
 )
 MLXCONFIG = "NVIDIA mlxconfig, class ROCE_CC_ECN: help texts and the values of a ConnectX-6 Dx"
+MODELS = "the publishers' configuration files at Hugging Face, and papers"
 NCCL = "NCCL, public source and documentation (github.com/NVIDIA/nccl)"
 NVLINK = "NVIDIA, fourth-generation NVLink: 900 GB/s for each GPU, both ways together"
 NVME = "NVM Express over Fabrics specification, RDMA transport"
@@ -51,11 +55,15 @@ RFC2474 = "RFC 2474, section 4.2.2 (class selector codepoints)"
 RFC2992 = "RFC 2992 (hash-based choice among equal-cost next hops)"
 RFC6928 = "RFC 6928 (TCP's initial window)"
 RFC8257 = "RFC 8257 (DCTCP)"
+RING_ATTENTION = "Liu et al., Ring Attention with Blockwise Transformers (2023)"
 ROCE_DSCP = (
     "NVIDIA, Cumulus Linux and Onyx user manuals, RoCE: DSCP 26 on priority 3, CNPs with DSCP 48 "
     "on priority 6"
 )
 SAI = "SAI, saiport.h; SONiC, `show pfc counters`"
+SEQUENCE_PARALLEL = (
+    "Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models (2022), 4.2"
+)
 SONIC_BUFFERS = "SONiC, sonic-buildimage: buffers_config.j2"
 SONIC_PG = "SONiC, sonic-buildimage: pg_profile_lookup.ini of each device"
 SONIC_PFCWD = "SONiC, sonic-utilities: pfcwd/main.py; sonic-swss: pfcactionhandler.cpp"
@@ -69,3 +77,4 @@ SWITCH_LATENCY = (
     "7050X3; Linley newsletter of 31 July 2017 on Spectrum-2; resellers of the QM9700"
 )
 SWITCH_TRANSFORMER = "Fedus et al., Switch Transformers, JMLR 2022"
+ZERO = "Rajbhandari et al., ZeRO, SC'20, sections 5 and 7; PyTorch documentation, FSDP"

@@ -41,7 +41,8 @@ def test_the_examples_are_valid(path: Path) -> None:
 def test_a_small_step_of_the_kind_is_as_long_by_flows_as_with_packets(tmp_path: Path) -> None:
     """64 GPUs, and two layers to a stage."""
     less = ["topology.servers=8", "topology.rails=8", "topology.spines=8"]
-    step = ["traffic.step.layers=4", "traffic.step.hidden=256", "traffic.step.sequence=128"]
+    sizes = {"layers": 4, "hidden": 256, "heads": 8, "head_size": 32, "ffn": 1024, "vocabulary": 0}
+    step = [f"traffic.step.{key}={value}" for key, value in ({"sequence": 128} | sizes).items()]
     ranks = ["traffic.step.among=h1-h64", "traffic.step.pipeline=2", "traffic.step.micro_batches=4"]
     spec = load_spec(TRAINING, [*less, *step, *ranks])
     took = {}

@@ -10,11 +10,12 @@ from emu.spec.rules.provenance import for_host
 from emu.spec.scenario import Spec
 from emu.spec.traffic.collectives import Collective
 from emu.spec.traffic.entry import AmongEntry, MessageEntry, TrafficEntry
+from emu.spec.traffic.experts import Experts
 from emu.spec.traffic.job import GraphEntry
 from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation, PingPong
 from emu.spec.traffic.random_traffic import Background, HotSpot
 from emu.spec.traffic.storage import StorageEntry
-from emu.spec.traffic.training import Experts, TrainingStep
+from emu.spec.traffic.training import TrainingStep
 from emu.units import format_size, format_time_ns, write_rate, write_size, write_time
 from traffic.graph import LONGEST_MESSAGE_BYTES, LONGEST_WORK_NS
 from traffic.job import FLOAT_BYTES
