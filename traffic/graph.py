@@ -100,6 +100,17 @@ class Asks(IntEnum):
     WRITE = 2
     NOTHING = 3
     """The request was skipped."""
+    PROMPT = 4
+    """A prompt, from its arrival to its first token."""
+    KV_TRANSFER = 5
+    """Part of a prompt: its KV cache, from the first message to the last byte."""
+    KV_WAIT = 6
+    """Part of a prompt: from the end of its prefill until its KV cache is complete."""
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the request is only a part of another one."""
+        return self in (Asks.KV_TRANSFER, Asks.KV_WAIT)
 
 
 @dataclass(frozen=True)

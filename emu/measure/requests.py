@@ -74,6 +74,11 @@ class Requests:
             carries=graph.carries,
         )
 
+    @property
+    def are_parts(self) -> NDArray[np.bool_]:
+        """(n,): whether a row is a part of another request, such as the transfer of a prompt."""
+        return np.isin(self.asks, [asks for asks in Asks if asks.is_part])
+
     def asked_for(self) -> Requests:
         """Without skipped requests."""
         rows = self.asks != Asks.NOTHING
@@ -103,10 +108,13 @@ class Latency:
 
 
 def latencies(requests: Requests) -> tuple[Latency, ...]:
-    """Of each entry that has requests."""
+    """Of each entry that has requests. Parts of requests do not count."""
+    whole = np.flatnonzero(~requests.are_parts)
     return tuple(
-        latency_of(requests.traffic[place], requests.start_ns[own], requests.end_ns[own])
-        for place, own in _by_entry(requests.of)
+        latency_of(
+            requests.traffic[place], requests.start_ns[whole[own]], requests.end_ns[whole[own]]
+        )
+        for place, own in _by_entry(requests.of[whole])
     )
 
 

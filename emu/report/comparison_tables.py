@@ -10,6 +10,7 @@ from emu.measure.ios import IoFigures
 from emu.measure.recording import StepRecord
 from emu.measure.requests import Latency
 from emu.report import steps_table
+from emu.report.inference_table import prompt_rows
 from emu.report.phrases import without_work
 from emu.report.run_view import XMIT_WAIT, RunFacts, last_finish_ns
 from emu.report.table import (
@@ -40,10 +41,11 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
     traffic = dict.fromkeys(name for run in runs for name in run.traffic)
     requested = dict.fromkeys(latency.traffic for run in runs for latency in run.latencies)
     drives = dict.fromkeys((own.latency.traffic, own.way) for run in runs for own in run.ios)
+    served = dict.fromkeys(own.traffic for run in runs for own in run.prompts)
     loads = dict.fromkeys(slowdown.traffic for run in runs for slowdown in run.fct_slowdowns)
     jobs = dict.fromkeys(job.name for run in runs for job in run.recording.jobs)
     steps = dict.fromkeys(step.name for run in runs for step in run.recording.steps)
-    mixed = {*steps, *loads, *(name for name, _ in drives)}
+    mixed = {*steps, *loads, *served, *(name for name, _ in drives)}
     rows: list[tuple[str, CellOf]] = [
         ("all complete, bytes equal", _all_complete),
         ("failed queue pairs", _count_row(_given_up, bad=True)),
@@ -64,6 +66,7 @@ def comparison_table(runs: Sequence[RunFacts]) -> Table:
         *(row for name in traffic for row in _traffic_rows(name, mixed=name in mixed)),
         *(row for name in requested for row in _latency_rows(name)),
         *(row for name, way in drives for row in _drive_rows(name, way)),
+        *(row for name in served for row in prompt_rows(name)),
         *(row for name in loads for row in _fct_rows(name)),
         *(_busbw_row(name) for name in jobs),
         *(row for name in steps for row in _step_rows(name)),

@@ -19,6 +19,7 @@ from emu.report.counters_view import CountersView, counters_view
 from emu.report.diagnosis import diagnoses
 from emu.report.fct_table import fct_table
 from emu.report.findings import findings
+from emu.report.inference_table import inference_table
 from emu.report.ios_table import ios_table
 from emu.report.palette import COLOURS, LOAD
 from emu.report.phrases import (
@@ -199,6 +200,7 @@ def _view(run: RunFacts) -> RunView:
             flows_table(run, MOST_ROWS),
             latency_table(run),
             ios_table(run),
+            inference_table(run),
             fct_table(run),
             jobs_table(run),
             steps_table(run),

@@ -4,6 +4,7 @@
     paced messages      one message per interval               their latency, 99 %
     jobs                collectives, training steps            the time of one iteration
     storage for a time  I/Os, one after another                IOPS
+    inference           prompts that arrive at random          TTFT, 99 % of prompts
     everything else     a fixed number of bytes                completion of the last flow
 
 The last completion of an open-loop load is that of a large message that arrived late, and says
@@ -20,6 +21,7 @@ from emu.measure.recording import JobRecord, StepRecord
 from emu.measure.requests import latencies
 from emu.report.run_view import RunFacts, last_finish_ns
 from emu.spec.traffic.entry import MessageEntry
+from emu.spec.traffic.inference import Inference
 from emu.units import format_time_ns
 
 ALIKE = 0.02
@@ -83,6 +85,8 @@ def measure_for(run: RunFacts, traffic: str) -> Measure:
         return BY_IOPS
     entries = {entry.name: entry for entry in run.spec.traffic}
     entry = entries.get(traffic)
+    if isinstance(entry, Inference):
+        return BY_TTFT
     if isinstance(entry, MessageEntry) and entry.every_ps:
         return BY_LATENCY
     return BY_COMPLETION
@@ -126,6 +130,7 @@ BY_FCT = Measure("FCT slowdown, 99 % of messages", _fct_p99, lambda times: f"{ti
 BY_ITERATION = Measure("iteration time", _iteration_ns, format_time_ns)
 BY_IOPS = Measure("IOPS", _iops, lambda iops: f"{iops:,.0f}", more_is_better=True)
 BY_LATENCY = Measure("latency, 99 % of messages", _latency_ns, format_time_ns)
+BY_TTFT = Measure("TTFT, 99 % of prompts", _latency_ns, format_time_ns)
 BY_COMPLETION = Measure(
     "completion of the last flow",
     lambda run, traffic: last_finish_ns(run.traffic[traffic]),

@@ -80,6 +80,13 @@ def run_figures(run: RunFacts) -> Iterator[RunFigure]:
         yield RunFigure(f"{own.way} iops", "iops", own.iops, name)
         yield RunFigure(f"{own.way} latency p50", "ns", own.latency.p50_ns, name)
         yield RunFigure(f"{own.way} latency p99", "ns", own.latency.p99_ns, name)
+    for prompts in run.prompts:
+        yield RunFigure("ttft p50", "ns", prompts.ttft.p50_ns, prompts.traffic)
+        yield RunFigure("ttft p99", "ns", prompts.ttft.p99_ns, prompts.traffic)
+        yield RunFigure("kv transfer p99", "ns", prompts.transfer.p99_ns, prompts.traffic)
+        yield RunFigure("kv wait p50", "ns", prompts.wait.p50_ns, prompts.traffic)
+        yield RunFigure("kv wait p99", "ns", prompts.wait.p99_ns, prompts.traffic)
+        yield RunFigure("kv wait share p99", "times", prompts.share_p99, prompts.traffic)
     for slowdown in run.fct_slowdowns:
         yield RunFigure("fct slowdown p50", "times", slowdown.whole.p50, slowdown.traffic)
         yield RunFigure("fct slowdown p99", "times", slowdown.whole.p99, slowdown.traffic)

@@ -20,6 +20,7 @@ from emu.measure.bound import Bound, Paths, batches_of, fabric_of
 from emu.measure.counter_table import NIC, PORT, numbered
 from emu.measure.fct import FctSlowdown, fct_slowdowns
 from emu.measure.ios import IoFigures, io_figures
+from emu.measure.prompts import PromptFigures, prompt_figures
 from emu.measure.recording import FlowRecord, Recording, Series
 from emu.measure.requests import Latency
 from emu.report.summary import Summary, summarise
@@ -105,19 +106,25 @@ class RunFacts:
     @cached_property
     def latencies(self) -> tuple[Latency, ...]:
         """Latencies of entries whose flows have several requests. For the other entries, the flows
-        give them; for storage, its I/Os."""
+        give them; for storage, its I/Os; for inference, its prompts."""
         every = (Latency(**row) for row in self.summary["latencies"])
         return tuple(
             latency
             for latency in every
             if latency.requests > len(self.traffic[latency.traffic])
             and latency.traffic not in self.storage
+            and latency.traffic not in {own.traffic for own in self.prompts}
         )
 
     @cached_property
     def ios(self) -> tuple[IoFigures, ...]:
         """Figures of the reads and of the writes of each storage entry."""
         return io_figures(self.recording.requests)
+
+    @cached_property
+    def prompts(self) -> tuple[PromptFigures, ...]:
+        """Figures of the prompts of each inference entry."""
+        return prompt_figures(self.recording.requests)
 
     @cached_property
     def storage(self) -> frozenset[str]:

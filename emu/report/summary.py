@@ -21,6 +21,7 @@ from typing_extensions import TypedDict  # of which pydantic makes a schema on P
 
 from emu.measure.fct import FctSlowdown, fct_slowdowns
 from emu.measure.ios import IoFigures, io_figures
+from emu.measure.prompts import KV_WAIT_MARK_NS, TTFT_MARK_NS, PromptFigures, prompt_figures
 from emu.measure.recording import (
     Counters,
     Deadlock,
@@ -161,6 +162,29 @@ class IoSummary(LatencySummary):
     """I/Os per second over the run time of the entry; null if no I/O finished."""
     bandwidth_bps: int | None
     """Bits of blocks per second over the run time of the entry; null if no I/O finished."""
+
+
+class PromptSummary(TypedDict):
+    """The prompts of one inference entry of `traffic:`. Times are of finished ones."""
+
+    traffic: str
+    """Name of the entry."""
+    ttft: LatencySummary
+    """From the arrival of a prompt to its first token."""
+    kv_transfer: LatencySummary
+    """From the first message of a prompt's KV cache to its last byte."""
+    kv_wait: LatencySummary
+    """From the end of a prompt's prefill until its KV cache is complete: the fabric's part."""
+    kv_wait_share_p50: float | None
+    """The fabric's share of TTFT, 0 to 1: the median over prompts; null if no prompt finished."""
+    kv_wait_share_p99: float | None
+    """99 % of the prompts have no larger share."""
+    kv_wait_share_max: float | None
+    """The largest share."""
+    ttft_mark_ns: int
+    """The reference of the IETF draft on AI inference fabrics for 99 % of TTFT; not a limit."""
+    kv_wait_mark_ns: int
+    """Its reference for 99 % of the fabric's part; not a limit."""
 
 
 class BucketSummary(TypedDict):
@@ -315,6 +339,8 @@ class Summary(TypedDict):
     """Latencies of requests, by entry of `traffic:`."""
     ios: list[IoSummary]
     """Figures of storage I/O, for each entry's reads and writes."""
+    prompts: list[PromptSummary]
+    """Prompts of inference."""
     fct_slowdowns: list[FctSummary]
     """FCT slowdowns of background loads."""
     jobs: list[JobSummary]
@@ -390,6 +416,7 @@ def _summary(recording: Recording) -> Summary:
         flows=[_flow(flow) for flow in recording.flows],
         latencies=[cast(LatencySummary, {**vars(row)}) for row in latencies(recording.requests)],
         ios=[_ios(figures) for figures in io_figures(recording.requests)],
+        prompts=[_prompts(figures) for figures in prompt_figures(recording.requests)],
         fct_slowdowns=[_fct(slowdown) for slowdown in fct_slowdowns(recording.requests)],
         jobs=[_job(job) for job in recording.jobs],
         steps=[_step(step) for step in recording.steps],
@@ -470,6 +497,24 @@ def _flow(flow: FlowRecord) -> FlowSummary:
         completed=bool(flow.completed),
         delivered_bytes=None if flow.delivered_bytes is None else int(flow.delivered_bytes),
         observed_until_ns=None if flow.observed_until_ns is None else int(flow.observed_until_ns),
+    )
+
+
+def _prompts(figures: PromptFigures) -> PromptSummary:
+    ttft, transfer, wait = (
+        cast(LatencySummary, asdict(latency))
+        for latency in (figures.ttft, figures.transfer, figures.wait)
+    )
+    return PromptSummary(
+        traffic=figures.traffic,
+        ttft=ttft,
+        kv_transfer=transfer,
+        kv_wait=wait,
+        kv_wait_share_p50=figures.share_p50,
+        kv_wait_share_p99=figures.share_p99,
+        kv_wait_share_max=figures.share_max,
+        ttft_mark_ns=TTFT_MARK_NS,
+        kv_wait_mark_ns=KV_WAIT_MARK_NS,
     )
 
 

@@ -23,6 +23,7 @@ from emu.report.comparison_tables import comparison_table
 from emu.report.diagnosis import diagnoses
 from emu.report.fct_table import fct_table
 from emu.report.findings import findings
+from emu.report.inference_table import inference_table
 from emu.report.ios_table import ios_table
 from emu.report.phrases import (
     INCONCLUSIVE,
@@ -81,6 +82,7 @@ def print_run(run: RunFacts, artifacts: Artifacts, stream: TextIO) -> None:
     _print_table(out, flows_table(run, FLOW_ROWS))
     _print_table(out, latency_table(run))
     _print_table(out, ios_table(run))
+    _print_table(out, inference_table(run))
     _print_table(out, fct_table(run))
     _print_table(out, jobs_table(run))
     _print_table(out, steps_table(run))

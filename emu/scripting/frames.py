@@ -24,6 +24,7 @@ from emu.measure.recording import Counters, FlowRecord, Recording, Series
 from emu.measure.requests import UNFINISHED, UNKNOWN, Requests
 from emu.report.verdict import CheckResult
 from emu.spec.diagnostic import unknown_name
+from traffic.graph import Asks
 
 _NULLABLE = "Int64"
 
@@ -66,8 +67,10 @@ def _flow(flow: FlowRecord) -> dict[str, object]:
 
 
 def requests(recorded: Requests) -> pd.DataFrame:
-    """A row for each message of a flow, or for each I/O of storage.
+    """A row for each message of a flow, for each I/O of storage, or for each prompt of inference.
 
+    `kind` is message, read, write or prompt. A prompt has two rows more: kv-transfer, from the
+    first message of its KV cache to its last byte, and kv-wait, from the end of its prefill.
     `alone_ns` is how long it takes on an idle path, and `fct_slowdown` is `took_ns` over that;
     only background load has both.
     """
@@ -81,6 +84,7 @@ def requests(recorded: Requests) -> pd.DataFrame:
             "traffic": pd.Categorical.from_codes(
                 recorded.of, categories=pd.Index(recorded.traffic)
             ),
+            "kind": pd.Categorical.from_codes(recorded.asks, categories=pd.Index(_KINDS)),
             "bytes": recorded.carries,
             "start_ns": _where(recorded.start_ns, recorded.start_ns != UNFINISHED),
             "end_ns": _where(recorded.end_ns, finished),
@@ -89,6 +93,9 @@ def requests(recorded: Requests) -> pd.DataFrame:
             "fct_slowdown": slowdown,
         }
     )
+
+
+_KINDS = [asks.name.lower().replace("_", "-") for asks in Asks]
 
 
 def _where(numbers: NDArray[np.int64], known: NDArray[np.bool_]) -> pd.arrays.IntegerArray:

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from traffic.graph import NOWHERE, Column, Flow, OperationGraph, Verb
+from traffic.graph import NOWHERE, Asks, Column, Flow, OperationGraph, Verb
 from traffic.job import Job, Step
 from traffic.patterns import flow_names
 
@@ -30,6 +31,15 @@ SLOTS = 8
 
 Waits = Sequence[Column]
 """Numbers of operations; each array has an entry for each rank that waits."""
+
+
+class Request(NamedTuple):
+    """What an application waits for, from the start of one operation to the end of another."""
+
+    begins: int
+    ends: int
+    asks: Asks
+    carries_bytes: int
 
 
 class Schedule:
@@ -58,12 +68,19 @@ class Schedule:
     ) -> Column:
         """Adds a message from each of `src` to its `dst`. Returns their numbers."""
         where = [take, put, add] if self._buffers else [NOWHERE] * 3
-        return self._add([src, dst, channel, size_bytes, *where, 0], after)
+        return self._add([src, dst, channel, size_bytes, *where, 0, 0], after)
 
-    def work(self, rank: Column | int, lasts_ns: Column | int, after: Waits = ()) -> Column:
-        """Adds computation of each `rank`. Returns the numbers of the operations."""
+    def work(
+        self,
+        rank: Column | int,
+        lasts_ns: Column | int,
+        after: Waits = (),
+        not_before_ns: Column | int = 0,
+    ) -> Column:
+        """Adds computation of each `rank`, not earlier than a time after the schedule's start.
+        Returns the numbers of the operations."""
         nowhere = (NOWHERE, NOWHERE, NOWHERE)
-        return self._add([rank, rank, 0, 0, *nowhere, lasts_ns], after)
+        return self._add([rank, rank, 0, 0, *nowhere, not_before_ns, lasts_ns], after)
 
     def wait(self, later: Column, earlier: Column) -> None:
         """Makes each message wait for one more operation, which may have been added later."""
@@ -104,9 +121,10 @@ class Schedule:
         priority: int | None = None,
         jobs: tuple[Job, ...] = (),
         steps: tuple[Step, ...] = (),
+        requests: Sequence[Request] = (),
     ) -> OperationGraph:
         """The graph of the schedule between the hosts `ranks`, as the traffic entry `name`."""
-        rows = np.concatenate([np.empty((8, 0), np.int64), *self._rows], axis=1)
+        rows = np.concatenate([np.empty((9, 0), np.int64), *self._rows], axis=1)
         src, dst, channel = rows[:3]
         keys = (channel * len(ranks) + src) * len(ranks) + dst
         order = _by_flow(keys, keys // len(ranks))
@@ -115,17 +133,22 @@ class Schedule:
         edges = np.concatenate([np.empty((2, 0), np.int64), *self._edges], axis=1)
         earlier, later = place[edges]
         by_later = np.argsort(later, kind="stable")
-        _, size, taken, put, added, lasts = rows[2:, order]
+        _, size, taken, put, added, not_before, lasts = rows[2:, order]
+        begins, ends, asks, carries = np.array(requests, np.int64).reshape(-1, 4).T
         return OperationGraph(
             flows=_flows(name, ranks, keys[order], priority),
             size_bytes=size,
-            not_before_ns=np.full(len(order), start_ns),
+            not_before_ns=start_ns + not_before,
             earlier=earlier[by_later],
             later=later[by_later],
             lasts_ns=lasts,
             src_offset=taken,
             dst_offset=put,
             reduce_offset=added,
+            begins=place[begins],
+            ends=place[ends],
+            asks=asks,
+            carries=carries,
             jobs=jobs,
             steps=steps,
         )

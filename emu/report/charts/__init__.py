@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from emu.report.charts.chart import Chart
 from emu.report.charts.completion import completion
 from emu.report.charts.fct import fct
+from emu.report.charts.inference import inference
 from emu.report.charts.lateness import lateness
 from emu.report.charts.load import load
 from emu.report.charts.processors import processors
@@ -26,6 +27,7 @@ _DRAWN = {
     "queues": queues,
     "completion": completion,
     "fct": fct,
+    "inference": inference,
     "rates": rates,
     "waiting": waiting,
     "load": load,

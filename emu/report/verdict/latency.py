@@ -17,8 +17,7 @@ def latency(check: LatencyBounds, run: Recording) -> Outcome:
     if check.traffic not in requests.traffic:
         return Outcome(False, f"{check.traffic} has no requests of its own")
     own = requests.of == requests.traffic.index(check.traffic)
-    if check.way:
-        own &= requests.asks == Asks[check.way.upper()]
+    own &= requests.asks == Asks[check.way.upper()] if check.way else ~requests.are_parts
     if not own.any():
         return Outcome(False, f"{check.traffic} has no {check.way}s")
     start_ns, end_ns = requests.start_ns[own], requests.end_ns[own]

@@ -11,6 +11,7 @@ from emu.spec.scenario import Spec
 from emu.spec.traffic.collectives import Collective
 from emu.spec.traffic.entry import AmongEntry, MessageEntry, TrafficEntry
 from emu.spec.traffic.experts import Experts
+from emu.spec.traffic.inference import Inference
 from emu.spec.traffic.job import GraphEntry
 from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation, PingPong
 from emu.spec.traffic.random_traffic import Background, HotSpot
@@ -245,7 +246,7 @@ def tokens_have_as_many_experts_as_they_choose(spec: Spec) -> Iterator[Diagnosti
 def messages_and_work_are_not_too_long(spec: Spec) -> Iterator[Diagnostic]:
     """Applies to sizes derived from a model; other sizes have a limit of their own."""
     for index, entry in enumerate(spec.traffic):
-        if not isinstance(entry, Experts | TrainingStep):
+        if not isinstance(entry, Experts | TrainingStep | Inference):
             continue
         graph, path = entry.graph(spec.seed), ("traffic", index)
         longest_bytes, longest_ns = (
@@ -254,7 +255,7 @@ def messages_and_work_are_not_too_long(spec: Spec) -> Iterator[Diagnostic]:
         if longest_bytes > LONGEST_MESSAGE_BYTES:
             text = (
                 f"makes a message of {format_size(longest_bytes)}; RDMA allows up to 2 GiB, so "
-                "describe a smaller model, or share it among more ranks"
+                "describe a smaller model or shorter sequences, or share it among more ranks"
             )
             yield Diagnostic(path, text)
         if longest_ns > LONGEST_WORK_NS:

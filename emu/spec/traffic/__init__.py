@@ -12,6 +12,7 @@ from emu.spec.traffic.collectives import (
     ReduceScatter,
 )
 from emu.spec.traffic.experts import Experts
+from emu.spec.traffic.inference import Inference
 from emu.spec.traffic.patterns import AllToAll, Incast, Outcast, Pair, Permutation, PingPong
 from emu.spec.traffic.random_traffic import Background, HotSpot
 from emu.spec.traffic.storage import StorageEntry
@@ -24,5 +25,6 @@ Collectives = AllReduce | ReduceScatter | AllGather | Broadcast | AllToAllPieces
 Training = TrainingStep | Experts
 
 TrafficSpec = Annotated[
-    Patterns | Collectives | Training | StorageEntry | TraceEntry, Field(discriminator="pattern")
+    Patterns | Collectives | Training | Inference | StorageEntry | TraceEntry,
+    Field(discriminator="pattern"),
 ]
