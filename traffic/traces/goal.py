@@ -16,6 +16,8 @@
 Comments are `// ...` and `/* ... */`. A receive from any rank or with any tag (-1) depends on the
 order of arrival, which a graph of operations cannot express, so it is refused.
 
+`goal_binary` has the binary form of the same.
+
 An error message names a line that is not understood only by its number. The file may be another one
 than the user meant, and a message must not show its contents.
 """
@@ -28,6 +30,8 @@ from dataclasses import dataclass, field, replace
 
 from traffic.traces.trace import Does, Step, Trace, TraceError
 
+ANY = -1
+"""A receive from any rank, or with any tag."""
 _DIGITS = 18
 """The most digits of a number."""
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
@@ -62,6 +66,10 @@ def _number(digits: str, where: str) -> int:
     if len(digits) > _DIGITS:
         raise TraceError(where, f"has a number of {len(digits)} digits; {_DIGITS} are the most")
     return int(digits)
+
+
+def _number_or_any(digits: str, where: str) -> int:
+    return ANY if digits.startswith("-") else _number(digits, where)
 
 
 @dataclass
@@ -117,20 +125,11 @@ class _Reader:
 
     def _add_message(self, match: re.Match[str], where: str, rank: int) -> None:
         _, verb, size, way, peer, tag = match.groups(default="0")
-        if "-" in peer + tag:
-            raise TraceError(where, "has -1, which means any rank or tag; name a rank and a tag")
         if (verb == "send") != (way == "to"):
             raise TraceError(where, f"{verb} goes with {'to' if verb == 'send' else 'from'}")
-        step = Step(
-            where=where,
-            rank=rank,
-            does=Does(verb),
-            peer=self._known(_number(peer, where), where),
-            tag=_number(tag, where),
-            size_bytes=_number(size, where),
-        )
-        if step.peer == rank:
-            raise TraceError(where, f"is a message of rank {rank} to itself; take it out")
+        ends = (_number_or_any(peer, where), _number_or_any(tag, where))
+        assert self.ranks is not None
+        step = message(where, Does(verb), rank, ends, _number(size, where), self.ranks)
         self._add(match[1], step)
 
     def _add(self, label: str | None, step: Step) -> None:
@@ -153,6 +152,25 @@ class _Reader:
     def _known(self, rank: int, where: str) -> int:
         if self.ranks is None:
             raise TraceError(where, "comes before num_ranks; begin with `num_ranks 8`")
-        if rank >= self.ranks:
-            raise TraceError(where, f"there is no rank {rank} among {self.ranks}; raise num_ranks")
-        return rank
+        return _one_of(rank, self.ranks, where)
+
+
+def message(
+    where: str, does: Does, rank: int, ends: tuple[int, int], size_bytes: int, ranks: int
+) -> Step:
+    """A send or a receive of a rank among `ranks`. `ends`: its peer and its tag; -1 means any.
+
+    Raises TraceError for what a graph of operations cannot express.
+    """
+    peer, tag = ends
+    if ANY in ends:
+        raise TraceError(where, "has -1, which means any rank or tag; name a rank and a tag")
+    if _one_of(peer, ranks, where) == rank:
+        raise TraceError(where, f"is a message of rank {rank} to itself; take it out")
+    return Step(where, rank, does, peer=peer, tag=tag, size_bytes=size_bytes)
+
+
+def _one_of(rank: int, ranks: int, where: str) -> int:
+    if rank >= ranks:
+        raise TraceError(where, f"there is no rank {rank} among {ranks}; raise num_ranks")
+    return rank

@@ -1,4 +1,4 @@
-"""Workloads from traces of other tools: GOAL's text, Chakra's execution traces."""
+"""Workloads from traces of other tools: GOAL, Chakra's execution traces, SimCCL's flow file."""
 
 from __future__ import annotations
 
@@ -20,12 +20,17 @@ from traffic.collectives.channels import MOST
 from traffic.graph import OperationGraph
 from traffic.job import FLOAT_BYTES
 from traffic.traces.goal import read_goal
+from traffic.traces.goal_binary import is_goal_binary, read_goal_binary
 from traffic.traces.groups import read_groups
 from traffic.traces.play import Expansion, graph_of
+from traffic.traces.simccl import read_simccl
 from traffic.traces.trace import LONGEST_BYTES, Trace, TraceError
 
 _CHAKRA_ALONE = ("groups", "tflops", "algorithm", "chunk_bytes", "channels")
-"""The fields that have no effect for GOAL's traces."""
+"""The fields that have no effect for other traces."""
+_TITLES = {"goal": "GOAL", "chakra": "Chakra", "simccl": "SimCCL"}
+
+_WRITER = {"goal": "txt2bin", "simccl": "SimCCL"}
 
 Version = frozenset[tuple[str, int, int]]
 """The name, time of modification (ns) and size in bytes of each file."""
@@ -35,9 +40,10 @@ class TraceEntry(JobEntry):
     """The ranks replay a trace; the first host of `among` is rank 0."""
 
     pattern: Literal["trace"] = Field(description="Pattern of the traffic.")
-    format: Literal["goal", "chakra"] = Field(
-        description="goal: GOAL's text format, as in LogGOPSim; chakra: execution traces in "
-        "protobuf, a file for each rank."
+    format: Literal["goal", "chakra", "simccl"] = Field(
+        description="goal: GOAL as in LogGOPSim, its text or its binary form; chakra: execution "
+        "traces in protobuf, a file for each rank; simccl: SimCCL's file of point-to-point flows, "
+        "ncclFlowModel_detailed_flows.csv."
     )
     file: str = Field(
         description="The file, relative to the spec's folder; for Chakra, the name up to the rank: "
@@ -93,7 +99,10 @@ class TraceEntry(JobEntry):
             for field in _CHAKRA_ALONE:
                 if field in self.model_fields_set:
                     key = type(self).model_fields[field].alias or field
-                    return f"{key} is for Chakra's traces, and has no effect for GOAL; leave it out"
+                    return (
+                        f"{key} is for Chakra's traces, and has no effect for "
+                        f"{_TITLES[self.format]}; leave it out"
+                    )
         try:
             self.graph(0)
         except ValueError as error:
@@ -152,10 +161,19 @@ def _read(kind: str, file: str, groups: str | None, tflops: int | None) -> Trace
             from traffic.traces.chakra import read_chakra  # protobuf, which few runs need
 
             return read_chakra(path, read_groups(Path(groups)) if groups else {}, tflops)
-        return read_goal(read_regular(path, LONGEST_BYTES).decode("utf-8"), path.name)
+        data = read_regular(path, LONGEST_BYTES)
+        if kind == "simccl":
+            return read_simccl(data.decode("utf-8-sig"), path.name)
+        if is_goal_binary(data):
+            return read_goal_binary(data, path.name)
+        return read_goal(data.decode("utf-8"), path.name)
     except OSError as error:
         name = Path(error.filename or file).name
         where = "; name it as seen from the spec's folder" if error.errno == ENOENT else ""
         raise TraceError(name, f"cannot be read ({error.strerror}){where}") from None
     except UnicodeDecodeError:
-        raise TraceError(path.name, "is not text; GOAL's binary format is not supported") from None
+        what = "nor GOAL's binary form" if kind == "goal" else "so it is no flow file"
+        raise TraceError(
+            path.name,
+            f"is not text, {what}; name another file, or let {_WRITER[kind]} write it again",
+        ) from None
