@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from emu.cli.fabric import load_fabric
 from emu.cli.options import (
@@ -28,13 +29,16 @@ from emu.errors import ExitCode, UsageError
 from emu.fabric_kind import FABRIC_KINDS
 from emu.limits import MAX_SWITCH_PORTS
 from emu.measure.forecast import Forecast
+from emu.measure.nccl_output import MeasuredRun, MeasuredSize, read_measured
 from emu.measure.recording import JobRecord
 from emu.output_dir import refuse_unwritable, write_text, writing_into
 from emu.report.diagnosis import diagnoses
 from emu.report.nccl import Sweep, closing, heading, row, to_mapping
 from emu.report.nccl_channels import Channels, channel_lines
+from emu.report.nccl_measured import Beside, closing_lines, page
+from emu.report.nccl_measured import to_mapping as measured_mapping
 from emu.report.run_view import RunFacts
-from emu.runtime import runner_on
+from emu.runtime import Runner, runner_on
 from emu.runtime.choose import on_threads
 from emu.runtime.record import record
 from emu.spec.model import Spec, changed
@@ -184,6 +188,10 @@ class Wanted:
         whole = self.kind is Kind.BROADCAST or self.algorithm in ("auto", "tree")
         return self.unit_bytes if whole else FLOAT_BYTES * len(self.hosts)
 
+    def rounded(self, size: int) -> int:
+        """The largest size that can be run and is no larger, or the smallest of all."""
+        return max(self.least_bytes, size // self.unit_bytes * self.unit_bytes)
+
     def sizes(self, first: int, last: int, factor: int | None, increment: int) -> Iterator[int]:
         """The sizes from first to last, rounded down to whole units, without repeats.
 
@@ -192,7 +200,7 @@ class Wanted:
             raise UsageError(f"-e {last} is less than -b {first}; give the smaller size to -b")
         size, before = first, 0
         while size <= last:
-            rounded = max(self.least_bytes, size // self.unit_bytes * self.unit_bytes)
+            rounded = self.rounded(size)
             if rounded != before:
                 yield rounded
             before = rounded
@@ -225,6 +233,13 @@ class Wanted:
     help="Sets of queue pairs, each through another NIC of a server.  [default: one for each "
     "NIC of a server; 1 without servers]",
 )
+@click.option(
+    "--measured",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="What nccl-tests measured: its output as printed, or a CSV file with size_bytes and "
+    "busbw_gb_per_s. Runs the sizes of the file, within -b and -e if given, and prints measured "
+    "beside emulated bus bandwidth.",
+)
 @click.option("--spec", "path", type=click.Path(path_type=Path), help="The fabric, from a spec.")
 @click.option(
     "--fabric", type=click.Choice(list(FABRIC_KINDS)), help="Fabric to use instead of the spec's."
@@ -235,7 +250,7 @@ class Wanted:
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the table (nccl.txt) and the same as JSON (nccl.json).",
+    help="Folder for the table (nccl.txt), the same as JSON (nccl.json) and as a page (nccl.html).",
 )
 @quiet_option
 @json_option
@@ -251,6 +266,7 @@ def command(
     algorithm: str,
     chunk: int,
     channels: int | None,
+    measured: Path | None,
     path: Path | None,
     fabric: str | None,
     settings: tuple[str, ...],
@@ -274,8 +290,12 @@ def command(
     If servers have several NICs (hosts.gpus), lines above the table show which
     channel uses which NIC; with NCCL_DEBUG=INFO they are always shown.
     """
-    if factor and increment:
-        raise UsageError(f"-f {factor} and -i {increment}: multiply or add? Leave one of them out")
+    chosen_by = (f"-f {factor}" if factor else "", f"-i {increment}" if increment else "")
+    if measured and any(chosen_by):
+        raise UsageError("--measured: the sizes are those of the file; leave -f and -i out")
+    if all(chosen_by):
+        raise UsageError(f"{' and '.join(chosen_by)}: multiply or add? Leave one of them out")
+    figures = read_measured(measured) if measured else None
     runner = on_threads(runner_on(clock), threads)
     base = _fabric(path, ranks, fabric, settings)
     hosts = _ranks(base, ranks)
@@ -292,20 +312,79 @@ def command(
     )
     if out:
         refuse_unwritable(out)
-    increment = increment or _SUFFIXES["M"]
-    sizes = list(wanted.sizes(first, last, factor, increment))
+    sizes = _sizes(wanted, figures, first, last, factor, increment or _SUFFIXES["M"])
     forecast = Forecast(base, base.topology.build())
-    chosen = {size: wanted.algorithm_for(size, forecast) for size in sizes}
+    chosen = {size: wanted.algorithm_for(size, forecast) for size in sizes.measured}
     specs = [wanted.spec(base, size, algorithm) for size, algorithm in chosen.items()]
     by_algorithm = dict(zip(chosen.values(), specs, strict=True))
     runner = runner.for_series([*by_algorithm.values()])
-    step = f"{factor}(factor)" if factor else f"{increment}(bytes)"
-    table = _Table(quiet=as_json)
     used = _channels(wanted, chosen)
     notes = tuple(_notes(wanted, chosen, used))
-    sweep = Sweep(hosts, wanted.servers, _device(base), first, last, step, checks, notes)
-    for line in heading(sweep):
-        table.add(line)
+    device = _device(base)
+    sweep = Sweep(hosts, wanted.servers, device, sizes.first, sizes.last, sizes.step, checks, notes)
+    table = _Table(quiet=as_json)
+    table.add_all(heading(sweep))
+    done = _run_all(wanted, specs, runner, table, quiet=quiet)
+    table.add_all(closing(done.jobs))
+    rows = [
+        Beside(job, theirs) for job, theirs in zip(done.jobs, sizes.measured.values(), strict=True)
+    ]
+    mapping = to_mapping(collective, hosts, used, done.jobs, done.wrong)
+    if figures:
+        mapping["measured"] = measured_mapping(figures, rows, len(hosts))
+        table.add_all(closing_lines(figures, rows, len(hosts)))
+    document = json.dumps(mapping, indent=2) + "\n"
+    if out:
+        with writing_into(out):
+            write_text(out / "nccl.txt", table.text)
+            write_text(out / "nccl.json", document)
+            write_text(out / "nccl.html", page(collective, device, rows, figures))
+    if as_json:
+        click.echo(document, nl=False)
+    sys.exit(_exit_code(done.jobs, done.conclusive))
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """The sizes to run, and how nccl-tests would describe them."""
+
+    measured: dict[int, MeasuredSize | None]
+    """Each size, with its measurement if there is one."""
+    first: int
+    last: int
+    step: str
+
+
+def _sizes(
+    wanted: Wanted,
+    figures: MeasuredRun | None,
+    first: int,
+    last: int,
+    factor: int | None,
+    increment: int,
+) -> _Sizes:
+    if figures is None:
+        step = f"{factor}(factor)" if factor else f"{increment}(bytes)"
+        sizes = wanted.sizes(first, last, factor, increment)
+        return _Sizes(dict.fromkeys(sizes), first, last, step)
+    found = _measured_sizes(wanted, figures, first, last)
+    return _Sizes({**found}, min(found), max(found), "as measured")
+
+
+@dataclass(frozen=True)
+class _Done:
+    """The runs of all sizes."""
+
+    jobs: list[JobRecord]
+    wrong: list[list[str]]
+    """For each job, sentences about what went wrong in the fabric."""
+    conclusive: bool
+
+
+def _run_all(
+    wanted: Wanted, specs: Sequence[Spec], runner: Runner, table: _Table, *, quiet: bool
+) -> _Done:
+    """Runs every size, and adds its row to the table."""
     jobs: list[JobRecord] = []
     wrong: list[list[str]] = []
     conclusive = True
@@ -314,21 +393,34 @@ def command(
             recorded = record(spec.name, spec, runner, Path(folder), quiet=quiet)
             run = RunFacts(spec.name, *recorded)
         conclusive &= run.conclusive
-        jobs += [job if checks else replace(job, wrong=None) for job in run.recording.jobs]
+        own = run.recording.jobs
+        jobs += [job if wanted.checks else replace(job, wrong=None) for job in own]
         table.add(row(jobs[-1], wanted.root))
         wrong.append([diagnosis.in_short() for diagnosis in diagnoses(run)])
-        for sentence in wrong[-1]:
-            table.add(f"# {sentence}")
-    for line in closing(jobs):
-        table.add(line)
-    document = json.dumps(to_mapping(collective, hosts, used, jobs, wrong), indent=2) + "\n"
-    if out:
-        with writing_into(out):
-            write_text(out / "nccl.txt", table.text)
-            write_text(out / "nccl.json", document)
-    if as_json:
-        click.echo(document, nl=False)
-    sys.exit(_exit_code(jobs, conclusive))
+        table.add_all(f"# {sentence}" for sentence in wrong[-1])
+    return _Done(jobs, wrong, conclusive)
+
+
+def _measured_sizes(
+    wanted: Wanted, figures: MeasuredRun, first: int, last: int
+) -> dict[int, MeasuredSize]:
+    """The sizes to run, each with its measurement; within -b and -e, if they are given."""
+    source = click.get_current_context().get_parameter_source
+    least, most = (
+        limit if source(name) is ParameterSource.COMMANDLINE else default
+        for name, limit, default in (("first", first, 1), ("last", last, MOST_BYTES))
+    )
+    found = {
+        wanted.rounded(one.size_bytes): one
+        for one in figures.sizes
+        if least <= one.size_bytes <= most
+    }
+    if not found:
+        raise UsageError(
+            f"--measured {figures.file}: has no size from {least} to {most} bytes; the largest "
+            "that is emulated is 2G"
+        )
+    return found
 
 
 class _Table:
@@ -346,6 +438,10 @@ class _Table:
         self._lines.append(line)
         if not self._quiet:
             click.echo(line)
+
+    def add_all(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.add(line)
 
 
 def _channels(wanted: Wanted, chosen: dict[int, str]) -> list[Channels]:
