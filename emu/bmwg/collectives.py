@@ -16,7 +16,8 @@ from emu.bmwg.kpi import TRAIN, Figure, Kpi, Measured, Table, Target, Undefined,
 from emu.bmwg.trial import Trial
 from emu.report.run_view import RunFacts
 from emu.spec.traffic.collectives import Collective
-from emu.spec.traffic.training import Experts, TrainingStep
+from emu.spec.traffic.experts import Experts
+from emu.spec.traffic.training import TrainingStep
 from emu.units import format_rate, format_size
 
 BUSBW = Kpi(

@@ -197,7 +197,7 @@ def _figure(one: Statistic) -> FigureEntry:
         low=found.low,
         high=found.high,
         cv=one.cv,
-        mark=None if target is None else target.mark(found.mean),
+        mark=None if target is None else target.mark(found.mean, one.kpi.unit.write),
         detail=one.detail,
     )
 

@@ -13,7 +13,7 @@ target gives a mark beside the figure, and no verdict.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -76,14 +76,15 @@ class Target:
     """A second, wider limit."""
     more_is_better: bool = False
 
-    def mark(self, value: float) -> str:
-        """The narrowest limit that the value keeps, or the widest one that it misses."""
+    def mark(self, value: float, write: Callable[[float], str] = "{:g}".format) -> str:
+        """The narrowest limit that the value keeps, or the widest one that it misses; `write`
+        writes a limit."""
         limits = [self.best] if self.acceptable is None else [self.best, self.acceptable]
         kept, missed = ("at least", "below") if self.more_is_better else ("at most", "above")
         for limit in limits:
             if value >= limit if self.more_is_better else value <= limit:
-                return f"{kept} {limit:g}"
-        return f"{missed} {limits[-1]:g}"
+                return f"{kept} {write(limit)}"
+        return f"{missed} {write(limits[-1])}"
 
     def is_met(self, value: float) -> bool:
         """Whether the value keeps the narrower limit."""

@@ -71,10 +71,10 @@ def _figures(name: str, took_ns: Column, asked: int) -> Measured:
 
 
 def latencies_ns(run: RunFacts, name: str) -> tuple[Column, int]:
-    """The times of an entry's finished messages or I/Os, and how many were asked for."""
+    """The times of an entry's finished messages, I/Os or prompts, and how many were asked for."""
     requests = run.recording.requests
     if name not in requests.traffic:
         return np.empty(0, np.int64), 0
-    own = requests.of == requests.traffic.index(name)
+    own = (requests.of == requests.traffic.index(name)) & ~requests.are_parts
     over = own & (requests.end_ns != UNFINISHED)
     return requests.end_ns[over] - requests.start_ns[over], int(own.sum())

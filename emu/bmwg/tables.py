@@ -18,7 +18,7 @@ from emu.bmwg import dut, latency
 from emu.bmwg.catalogue import KPIS
 from emu.bmwg.conditions import seeds_in_words
 from emu.bmwg.iterations import RECOMMENDED_CV, Bench, Statistic
-from emu.bmwg.kpi import Kpi, Unit
+from emu.bmwg.kpi import Kpi
 from emu.bmwg.kpi import Table as Kind
 from emu.bmwg.settings import host_settings, switch_settings
 from emu.explain.in_force import Value
@@ -103,8 +103,7 @@ def mark_cell(one: Statistic) -> Cell:
     if target is None:
         return NOT_APPLICABLE
     tone = Tone.GOOD if target.is_met(value) else Tone.PLAIN
-    unit = f" {one.kpi.unit}" if one.kpi.unit in (Unit.PERCENT, Unit.PPM) else ""
-    return Cell(f"{target.mark(value)}{unit}", tone)
+    return Cell(target.mark(value, one.kpi.unit.write), tone)
 
 
 def _latencies(bench: Bench) -> Table:

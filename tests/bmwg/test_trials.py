@@ -252,3 +252,29 @@ def test_an_entry_that_cannot_run_alone_starts_nothing(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="b alone"):
         report(spec, interference=True, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_prompt_waits_for_its_cache() -> None:
+    """The cache of 128 tokens has 2 x 32 x 8 x 128 x 128 elements of 2 bytes. It is sent when the
+    prefill of 128 us is over, in packets of 4096 bytes with 82 of headers, and the first token
+    takes 10 us more."""
+    chat = {
+        "name": "chat",
+        "pattern": "inference",
+        "from": "h1",
+        "to": "h2",
+        "model": "llama-3-8b",
+        "prompts": 1,
+        "arrivals": 1000,
+        "tokens": 128,
+        "transfer": "whole",
+        "token_time": "1us",
+        "first_token": "10us",
+    }
+    found = report(keys(STAR, [chat]))
+    assert found.mean("s_kv", "chat") == 16_777_216
+    assert found.mean("kv_wait", "chat") == found.mean("kv_transfer", "chat")
+    wire_ns = 16_777_216 * 8e9 / RATE_BPS * 4178 / 4096
+    assert found.mean("kv_wait", "chat") == pytest.approx(wire_ns, rel=0.005)
+    assert found.mean("ttft", "chat") == found.mean("kv_wait", "chat") + 138_000
+    assert found.mean("latency_p99", "chat") == found.mean("ttft", "chat")
