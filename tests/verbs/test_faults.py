@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.exact_lab import EXACT
+from tests.support.exact_lab import EXACT, time_of
 from tests.support.lab_fabrics import clos_spec
 from tests.support.user import wait
 from tests.support.verbs_compile import compiled, needs_verbs
 from tests.support.verbs_programs import ProgramsLab, programs_lab
+from tests.support.waiting import eventually
 
 pytestmark = [needs_verbs, pytest.mark.usefixtures("lab_machine")]
 
@@ -21,6 +22,8 @@ ACCESS_ERROR = "remote access error 136\nstate ERR\n"
 ACCESS_EVENT = "local access violation work queue error\nstate ERR\n"
 FINE = "state RTS\n"
 TIMEOUT_14_MS = 4.096e-3 * 2**14
+CONVERGENCE_PS = 100_000_000
+"""Of switches, unless a spec says otherwise."""
 LONGEST_PAUSE_MS = 65535 * 512 / 100e9 * 1e3
 """At 100 Gbit/s (IEEE 802.1Qbb)."""
 
@@ -70,6 +73,26 @@ def test_lost_link_is_an_event_and_ends_the_retries(lab: ProgramsLab, mistakes: 
     ended = wait(client)
     assert ended.out == "port active\nactive\nstate ERR\n", ended
     assert wait(server).out == FINE
+
+
+def test_fault_between_programs_is_over_when_cleared(lab: ProgramsLab, mistakes: str) -> None:
+    """The switch and the NIC count the losses of the link, both the same."""
+    both = (mistakes, "full_queue"), (mistakes, "full_queue", "@h1")
+    printed = lab.pair(*both)
+    _emu(lab, "fault", "set", "{name: cut, link-down: {cable: 'leaf1:h1'}}")
+    _emu(lab, "fault", "clear", "cut")
+    assert lab.pair(*both) == printed
+
+
+def test_time_runs_between_programs_until_routes_have_changed(
+    lab: ProgramsLab, mistakes: str
+) -> None:
+    lab.pair((mistakes, "full_queue"), (mistakes, "full_queue", "@h1"))
+    _, before_ps = time_of(lab.user)
+    _emu(lab, "fault", "set", "{name: cut, link-down: {cable: 'leaf1:spine1'}}")
+    eventually(lambda: time_of(lab.user)[1] >= before_ps + CONVERGENCE_PS)
+    _emu(lab, "fault", "clear", "cut")
+    eventually(lambda: time_of(lab.user)[1] >= before_ps + 2 * CONVERGENCE_PS)
 
 
 @pytest.mark.parametrize(

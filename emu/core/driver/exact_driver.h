@@ -85,7 +85,8 @@ void exact_stop_at_link_changes(struct exact_driver *driver);
  * that: the other process learns only with the next exact_run what the NICs do next. Without new
  * work, frames of programs or another `until_ps`, that is EXACT_IDLE at the same time again. */
 void exact_stop_at_event(struct exact_driver *driver, const bool *event, int64_t until_ps);
-/* Of the switches: alone, emulated time runs on up to `until_ps` also without frames on the way. */
+/* Of the switches: emulated time runs on up to `until_ps`, alone or beside programs, also without
+ * frames on the way. */
 void exact_run_on(struct exact_driver *driver, int64_t until_ps);
 /* Returns when the external datapath has given all packets back, or the run has failed. */
 void exact_empty_datapath(struct exact_driver *driver);

@@ -45,10 +45,16 @@ static picoseconds next_deadline(const struct exact_driver *driver)
                              : clock_next_deadline(clock);
 }
 
+/* Of the switches: whether time is to run although nothing is on the way. */
+static bool runs_on(const struct exact_driver *driver)
+{
+    return fabric_now(driver->fabric) < driver->runs_on_until;
+}
+
 /* Runs that end with their workload need not know. */
 static enum fabric_activity activity(const struct exact_driver *driver)
 {
-    if (driver->foreign.first || driver->limit != NEVER)
+    if (driver->foreign.first || driver->limit != NEVER || runs_on(driver))
         return FABRIC_WORKS;
     return fabric_activity(driver->fabric);
 }
@@ -238,11 +244,12 @@ static bool is_woken(const struct exact_driver *driver, int64_t wait_ns, bool *t
     return false;
 }
 
-/* Of the switches: programs have sent frames, which wait until the NICs go on. */
+/* Of the switches: they have something to do, such as frames that programs have sent, and wait
+ * until the NICs go on. */
 static void nudge(struct exact_driver *driver)
 {
     uint32_t turn = driver->exchange.own->turn;
-    if (!driver->foreign.first || driver->nudged == turn)
+    if ((!driver->foreign.first && !runs_on(driver)) || driver->nudged == turn)
         return;
     driver->nudged = turn;
     exchange_nudge(&driver->exchange);
@@ -470,7 +477,7 @@ static bool goes_on_alone(struct exact_driver *driver)
         return now < driver->hold;
     if (driver->foreign.first)
         keep_from_idling(driver);
-    return now < driver->runs_on_until ||
+    return runs_on(driver) ||
            (now < driver->idle_after && fabric_frames_in_use(driver->fabric) > 0);
 }
 

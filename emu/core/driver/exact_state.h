@@ -49,9 +49,10 @@ struct exact_driver {
     enum exact_side side;
     struct exchange exchange;
     picoseconds step, limit, stop, arrives;
-    picoseconds hold;          /* of the switches, as in struct window */
-    picoseconds idle_after;    /* frames that are still on the way then never arrive */
-    picoseconds runs_on_until; /* alone: up to this time it needs no frames on the way */
+    picoseconds hold;       /* of the switches, as in struct window */
+    picoseconds idle_after; /* frames that are still on the way then never arrive */
+    picoseconds
+        runs_on_until; /* of the switches: up to this time, also without frames on the way */
     const bool *links_changed; /* a change of links stops exact_run; NULL: it does not */
     const bool *event;         /* of NICs: as exact_stop_at_event has it; NULL: no program posts */
     picoseconds event_at;      /* at the latest */

@@ -72,11 +72,16 @@ struct fault *fault_add(struct faults *faults, struct arena *arena, struct port 
     return fault;
 }
 
+/* A fault that is to begin now does so first: another process with the other end of the cable may
+ * have begun it already, and both must count the same losses of the link. */
 void fault_clear(struct fault *fault)
 {
+    picoseconds now = fault->port->clock->now;
+    if (!fault->active && fault->window.at <= now)
+        inject(fault, now);
     timer_cancel(&fault->window);
     if (fault->active)
-        clear(fault, fault->port->clock->now);
+        clear(fault, now);
 }
 
 struct fault_counts fault_counted(struct fault *fault)
