@@ -7,7 +7,9 @@ Dask cluster.
     plan.py          the runs of a sweep, each with the key of its result
     work.py          one run, on a worker
     cluster.py       the scheduler and the workers; local_worker.py is a worker's process
-    execute.py       hands out runs and collects their results
+    pool.py          tasks that are with the workers
+    execute.py       hands out all runs of a sweep and collects their results
+    evaluate.py      does runs one by one, for searches (`emu.tuning`)
     store.py         the folder of results
     progress.py      the line on stderr
     statistics.py    means over seeds with their intervals

@@ -52,6 +52,19 @@ class Cluster:
             self.workers.revive()
 
 
+def cores() -> int:
+    """The processors that this process may use: as many workers start unless told otherwise."""
+    return len(os.sched_getaffinity(0))
+
+
+def notes_on(used: Cluster, scheduler: str | None, who: str) -> Iterator[str]:
+    """What a user may want to know of a cluster that has just been opened. `who` waits for it."""
+    if used.dashboard:
+        yield f"Dask's dashboard: {used.dashboard}"
+    if scheduler is not None and not used.threads:
+        yield f"the cluster at {scheduler} has no worker yet; {who} waits for one"
+
+
 @contextmanager
 def cluster(scheduler: str | None, workers: int) -> Iterator[Cluster]:
     """A cluster for the body: at this address, or with so many workers on this machine.

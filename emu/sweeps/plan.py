@@ -46,20 +46,22 @@ class PlannedRun:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """All runs of a sweep."""
+class Basis:
+    """What all runs have in common, of a sweep or of a search that chooses its points later."""
 
     name: str
     bases: Mapping[str, str]
-    """Variant -> its spec as JSON, without captures and variants."""
-    runs: Sequence[PlannedRun]
-    """Each key once. All points with the first seed come first, so that a sweep that is stopped has
-    been everywhere."""
+    """Variant -> its spec as JSON, without captures and variants (`base_of`)."""
     columns: Sequence[KeyColumn]
     """Of the varied keys."""
     model: str
     tables: tuple[str, ...]
     option: str
+
+    def run(self, point: int, settings: Settings, seed: int, variant: str = "") -> PlannedRun:
+        """The run of a point with a seed."""
+        key = key_of(self.bases[variant], {**settings, "seed": seed}, self.model)
+        return PlannedRun(key, point, variant, seed, settings)
 
     def task(self, run: PlannedRun) -> Task:
         settings = {**run.settings, "seed": run.seed}
@@ -70,6 +72,15 @@ class Plan:
     @property
     def has_variants(self) -> bool:
         return "" not in self.bases
+
+
+@dataclass(frozen=True)
+class Plan(Basis):
+    """All runs of a sweep."""
+
+    runs: Sequence[PlannedRun]
+    """Each key once. All points with the first seed come first, so that a sweep that is stopped has
+    been everywhere."""
 
 
 def plan(
@@ -105,7 +116,7 @@ def plan(
         for key in keys
     ]
     used = {run.variant: bases[run.variant] for run in runs.values()}
-    made = Plan(spec.name, used, tuple(runs.values()), columns, model, tables, option)
+    made = Plan(spec.name, used, columns, model, tables, option, tuple(runs.values()))
     _refuse_bad_keys(made)
     return made
 
@@ -117,10 +128,10 @@ def _variants_of(point: Settings, everywhere: Sequence[str]) -> Sequence[str]:
 def _bases(spec: Spec, names: Sequence[str]) -> dict[str, str]:
     """The specs of the variants, and the spec itself by the empty name."""
     known = spec.variants() if names else {}
-    return {"": _base(spec)} | {name: _base(known[name]) for name in dict.fromkeys(names)}
+    return {"": base_of(spec)} | {name: base_of(known[name]) for name in dict.fromkeys(names)}
 
 
-def _base(spec: Spec) -> str:
+def base_of(spec: Spec) -> str:
     """The spec without what a sweep does not need: captures, unless a check reads them, and the
     bytes of messages, unless the spec says `payload: real`. Times and counters are the same."""
     data = spec.to_mapping()

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from emu.errors import EmuError
 from emu.output_dir import make_folder, new_file
-from emu.sweeps.plan import Plan, PlannedRun
+from emu.sweeps.plan import Basis, Plan, PlannedRun
 from emu.sweeps.work import Outcome
 
 if TYPE_CHECKING:
@@ -43,13 +43,17 @@ class Store:
 
     def finished(self, made: Plan) -> dict[str, Row]:
         """Key -> row of the runs of the plan that are there already, with this plan's columns."""
-        found = {}
-        for run in made.runs:
-            if self._has_tables(run.key, made.tables) and (figures := self._figures(run.key)):
-                found[run.key] = row_of(made, run, figures)
-        return found
+        rows = ((run.key, self.row(made, run)) for run in made.runs)
+        return {key: row for key, row in rows if row is not None}
 
-    def add(self, made: Plan, run: PlannedRun, outcome: Outcome) -> Row:
+    def row(self, made: Basis, run: PlannedRun) -> Row | None:
+        """The row of a run that is there already, with its tables; else None. Raises EmuError for a
+        file that is no such row."""
+        if self._has_tables(run.key, made.tables) and (figures := self._figures(run.key)):
+            return row_of(made, run, figures)
+        return None
+
+    def add(self, made: Basis, run: PlannedRun, outcome: Outcome) -> Row:
         """Writes the result of a run, and returns its row. Raises OSError, EmuError.
 
         The row is written last, so that a run with a row is whole.
@@ -128,7 +132,7 @@ def _write(path: Path, table: pa.Table) -> None:
         pq.write_table(table, stream)
 
 
-def row_of(made: Plan, run: PlannedRun, figures: Mapping[str, Any]) -> Row:
+def row_of(made: Basis, run: PlannedRun, figures: Mapping[str, Any]) -> Row:
     """The row of a run: the point's columns, then the figures."""
     row: Row = {"key": run.key, "point": run.point}
     if made.has_variants:

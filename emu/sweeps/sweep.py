@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from emu.output_dir import refuse_unwritable, write_text, writing_into
 from emu.report.run_figures import unit_of
 from emu.report.summary import to_json
 from emu.runtime.runner import ignore
-from emu.sweeps.cluster import cluster
+from emu.sweeps.cluster import cluster, cores, notes_on
 from emu.sweeps.execute import execute
 from emu.sweeps.page import View, page
 from emu.sweeps.plan import Plan
@@ -66,7 +65,7 @@ def run_sweep(
     stop: KeyboardInterrupt | FabricError | None = None
     with writing_into(folder):
         try:
-            _do(made, store, rows, workers or _cores(), scheduler, stream, on_note)
+            _do(made, store, rows, workers or cores(), scheduler, stream, on_note)
         except (KeyboardInterrupt, FabricError) as stopped:
             stop = stopped
         return _written(made, store, rows, len(rows) - kept, results, stop)
@@ -86,18 +85,12 @@ def _do(
     if not left:
         return
     with cluster(scheduler, min(workers, len(left))) as used:
-        if used.dashboard:
-            on_note(f"Dask's dashboard: {used.dashboard}")
-        if scheduler is not None and not used.threads:
-            on_note(f"the cluster at {scheduler} has no worker yet; the sweep waits for one")
+        for note in notes_on(used, scheduler, "the sweep"):
+            on_note(note)
         with SweepLine(made.name, len(made.runs), len(rows), stream) as line:
             for run, outcome in execute(used, made, left):
                 rows[run.key] = store.add(made, run, outcome)
                 line.add(failed=bool(outcome.error))
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 def _written(
