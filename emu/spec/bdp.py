@@ -19,18 +19,29 @@ _ACK_BYTES = 86
 
 def bdp_packets(topology: Topology, spec: Spec, src: str, dst: str, mtu_bytes: int) -> int:
     """The number of packets of `mtu_bytes` payload that fill the path from `src` to `dst`."""
-    hops = list(_hops(topology, src, dst))
+    packet_bits = 8 * (mtu_bytes + spec.host(src).nic.overhead_bytes)
+    filled_bits = round_trip_ps(topology, spec, src, dst, mtu_bytes) * slowest_bps(
+        topology, src, dst
+    )
+    return -(-filled_bits // (packet_bits * _BIT_PS)) + 1
+
+
+def round_trip_ps(topology: Topology, spec: Spec, src: str, dst: str, mtu_bytes: int) -> int:
+    """The time from a lone packet of `mtu_bytes` payload to its acknowledgement, without queues."""
     packet_bits = 8 * (mtu_bytes + spec.host(src).nic.overhead_bytes)
     ack_bits = 8 * (_ACK_BYTES + spec.host(dst).nic.tag_bytes)
-    round_trip_ps = sum(
+    return sum(
         2 * (cable.delay_ps + latency_ps) + (packet_bits + ack_bits) * _BIT_PS // cable.rate_bps
         for cable, latency_ps in (
             (cable, spec.switch(to).latency_ps if to in topology.switch else 0)
-            for cable, to in hops
+            for cable, to in _hops(topology, src, dst)
         )
     )
-    slowest_bps = min(cable.rate_bps for cable, _ in hops)
-    return -(-round_trip_ps * slowest_bps // (packet_bits * _BIT_PS)) + 1
+
+
+def slowest_bps(topology: Topology, src: str, dst: str) -> int:
+    """The rate of the slowest cable on the path."""
+    return min(cable.rate_bps for cable, _ in _hops(topology, src, dst))
 
 
 def _hops(topology: Topology, src: str, dst: str) -> Iterator[tuple[Cable, str]]:
