@@ -89,6 +89,19 @@ seeds_option = click.option(
     help="Number of seeds to run with: the spec's seed and those after it.",
 )
 
+workers_option = click.option(
+    "--workers",
+    type=click.IntRange(1, 4096),
+    metavar="N",
+    help="Processes on this machine. [default: as many as it has cores]",
+)
+
+scheduler_option = click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Use the Dask cluster at this address, as tcp://10.0.0.1:8786.",
+)
+
 out_option = click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

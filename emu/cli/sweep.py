@@ -14,9 +14,11 @@ from emu.cli.options import (
     json_option,
     model_option,
     quiet_option,
+    scheduler_option,
     seeds_option,
     settings_option,
     spec_argument,
+    workers_option,
 )
 from emu.cli.stopping import sigterm_interrupts
 from emu.errors import ExitCode, UsageError
@@ -75,17 +77,8 @@ _ROWS = 24
     help="The columns of figures to show, separated by commas; the first two have a Pareto front. "
     "[default: the most telling ones]",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(1, 4096),
-    metavar="N",
-    help="Processes on this machine. [default: as many as it has cores]",
-)
-@click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Use the Dask cluster at this address, as tcp://10.0.0.1:8786.",
-)
+@workers_option
+@scheduler_option
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

@@ -1,7 +1,8 @@
-"""The packages that only sweeps need."""
+"""The packages that only sweeps and searches need."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 
 from emu.errors import HostError
@@ -9,12 +10,13 @@ from emu.errors import HostError
 PACKAGES = ("dask", "distributed", "pyarrow", "scipy")
 
 
-def need_packages() -> None:
-    """Raises HostError if one is missing, with how to install them."""
-    missing = [name for name in PACKAGES if find_spec(name) is None]
+def need_packages(what: str = "sweeps need", further: Sequence[str] = ()) -> None:
+    """Raises HostError if one of them, or of `further` packages, is missing, with how to install
+    them. `what`: who needs them, for the error."""
+    missing = [name for name in (*PACKAGES, *further) if find_spec(name) is None]
     if missing:
         raise HostError(
-            f"sweeps need {', '.join(missing)}",
+            f"{what} {', '.join(missing)}",
             remedy="in emu's source, `make setup` installs them, or `python -m pip install "
             "--editable '.[sweep]'`",
         )
