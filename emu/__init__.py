@@ -1,7 +1,8 @@
 """An emulator of RoCEv2 and InfiniBand fabrics for AI clusters, packet by packet.
 
-For scripts and notebooks, `emu.run`, `emu.load`, `emu.sweep`, `emu.bench_report`, `emu.Spec` and
-the classes that they return are those of `emu.scripting`. They are imported when they are used.
+For scripts and notebooks, `emu.run`, `emu.load`, `emu.sweep`, `emu.tune`, `emu.bench_report`,
+`emu.Spec` and the classes that they return are those of `emu.scripting`. They are imported when
+they are used.
 """
 
 from __future__ import annotations
@@ -9,11 +10,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from emu.scripting import BenchReport, Run, Spec, Sweep, bench_report, load, run, sweep
+    from emu.scripting import (
+        BenchReport,
+        Run,
+        Spec,
+        Sweep,
+        Tuning,
+        bench_report,
+        load,
+        run,
+        sweep,
+        tune,
+    )
 
 __version__ = "0.1.0"
 
-__all__ = ["BenchReport", "Run", "Spec", "Sweep", "bench_report", "load", "run", "sweep"]
+__all__ = [
+    "BenchReport",
+    "Run",
+    "Spec",
+    "Sweep",
+    "Tuning",
+    "bench_report",
+    "load",
+    "run",
+    "sweep",
+    "tune",
+]
 
 
 def __getattr__(name: str) -> Any:

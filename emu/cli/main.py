@@ -52,6 +52,7 @@ VERBS = {
     "sweep": "Run a spec at many points, and show what changes.",
     "topology": "Read or write fabrics of other programs.",
     "traffic": "Start or stop the traffic of a running lab.",
+    "tune": "Search settings that reach goals, and judge them.",
     "up": "Bring up a fabric and leave it running until `emu down`.",
     "validate": "Check a spec file.",
     "watch": "Show a lab's rates, queues, pauses and marks by port.",

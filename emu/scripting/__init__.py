@@ -16,6 +16,7 @@ Tables are pandas frames. The names of their columns end in the unit (`start_ns`
     runs.py      run() and load(), and the Run that they return
     sweeps.py    sweep(), and the Sweep that it returns
     bench.py     bench_report(), and the BenchReport that it returns
+    tuning.py    tune(), and the Tuning that it returns
 
 `emu` itself names them. They are imported when they are used, so that commands start quickly.
 """
@@ -24,5 +25,17 @@ from emu.scripting.bench import BenchReport, bench_report
 from emu.scripting.runs import Run, load, run
 from emu.scripting.spec import Spec
 from emu.scripting.sweeps import Sweep, sweep
+from emu.scripting.tuning import Tuning, tune
 
-__all__ = ["BenchReport", "Run", "Spec", "Sweep", "bench_report", "load", "run", "sweep"]
+__all__ = [
+    "BenchReport",
+    "Run",
+    "Spec",
+    "Sweep",
+    "Tuning",
+    "bench_report",
+    "load",
+    "run",
+    "sweep",
+    "tune",
+]

@@ -1,0 +1,61 @@
+"""The first trials of a study: values that people know, as far as they are in the ranges.
+
+The spec's own values and those of each preset come first; what they leave open, Optuna draws. So a
+search never ends behind what it is compared with, unless it is a matter of other keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from emu.spec.base import Model
+from emu.spec.presets import PRESETS
+from emu.spec.scenario import Spec
+from emu.tuning.parameters import Parameter
+from emu.tuning.rivals import preset_settings
+
+
+def starts(spec: Spec, parameters: Sequence[Parameter]) -> list[dict[str, Any]]:
+    """What Optuna is to draw first: key -> number or word. Each start once, none empty."""
+    found: list[dict[str, Any]] = []
+    for known in _known(spec):
+        start = {}
+        for own in parameters:
+            drawn = own.drawn(known[own.key]) if own.key in known else None
+            if drawn is not None:
+                start[own.key] = drawn
+        if start and start not in found:
+            found.append(start)
+    return found
+
+
+def _known(spec: Spec) -> Iterator[Mapping[str, Any]]:
+    yield _own_values(spec)
+    if spec.fabric_kind.is_ethernet:
+        for preset in PRESETS.values():
+            yield preset_settings(preset, has_pfc=True)
+
+
+def _own_values(spec: Spec) -> dict[str, Any]:
+    """The values in force at the first host and at the switch port to it, given or derived."""
+    topology = spec.topology.build()
+    host = next(iter(topology.host))
+    port = topology.peer[topology.ports[host][0]]
+    values = dict(_flat(_written(spec.host(host)), "hosts."))
+    if port.node in topology.switch:
+        values |= _flat(_written(spec.port(port)), "switches.")
+    return values | dict(_flat(spec.to_mapping(), ""))
+
+
+def _written(model: Model) -> dict[str, Any]:
+    """All values of a section, as in a spec, with the defaults."""
+    return model.model_dump(mode="json", by_alias=True)
+
+
+def _flat(data: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
