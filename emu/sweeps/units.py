@@ -67,7 +67,7 @@ _QUANTITIES: Sequence[tuple[str, str, Callable[[Any], float]]] = (
     ("metres", "m", lambda value: parse_length(str(value)) / PS_PER_METRE),
     ("a share", "", _share),
 )
-"""How the schema's unit begins, the unit of the column, and the reader of a value."""
+"""How the schema's unit begins, in whole words; the unit of the column; the reader of a value."""
 
 
 def _quantity(key: str) -> tuple[str, Callable[[Any], float]] | None:
@@ -75,7 +75,7 @@ def _quantity(key: str) -> tuple[str, Callable[[Any], float]] | None:
     for found in keys.matching(_path_in_schema(key)):
         unit = str(found.node.get(UNIT) or keys.resolved(found.node).get(UNIT, ""))
         for begins, name, read in _QUANTITIES:
-            if unit.startswith(begins):
+            if f"{unit} ".startswith((f"{begins} ", f"{begins},")):
                 return name, read
     return None
 

@@ -27,7 +27,7 @@ from emu.sweeps.axes import Scale, figure_axis, figure_scale, in_words, key_axis
 from emu.tuning.goals import Goal
 from emu.tuning.judge import mean_of
 from emu.tuning.parameters import Parameter
-from emu.tuning.trials import COMPLETE, PRUNED, VIOLATED, Trial, front
+from emu.tuning.trials import COMPLETE, FAILED, PRUNED, VIOLATED, Trial, front
 
 if TYPE_CHECKING:
     from emu.tuning.tune import Tuned
@@ -59,8 +59,9 @@ def charts(tuned: Tuned) -> Iterator[Chart]:
 
 
 def _measured(tuned: Tuned, place: int) -> list[Trial]:
-    """The trials that have a finite mean of a goal."""
-    return [own for own in tuned.trials if own.means and isfinite(own.means[place])]
+    """The trials that have a finite mean of a goal; not those of which a run failed."""
+    measured = [own for own in tuned.trials if own.means and own.how != FAILED]
+    return [own for own in measured if isfinite(own.means[place])]
 
 
 def _scale(goal: Goal, values: Sequence[float]) -> Scale:

@@ -4,8 +4,8 @@
                 │ yes
                 ▼
             a seed's run ──▶ a constraint violated? ──▶ ended: further seeds cannot mend it
-                ▲       └──▶ clearly worse?         ──▶ pruned
-                │       └──▶ the last seed?         ──▶ complete
+                ▲       └──▶ the last seed?         ──▶ complete
+                │       └──▶ clearly worse?         ──▶ pruned
                 └── the next seed
 
 *Clearly worse* is, with one goal, Optuna's pruner (`study.py`). With several goals Optuna prunes
@@ -136,11 +136,12 @@ class Search:
         excess = self._excess(row, values)
         if any(excess.values()):
             return self._end(own, TrialState.COMPLETE, excess)
-        if self._is_clearly_worse(own, seed):
-            return self._end(own, TrialState.PRUNED, excess)
+        is_clearly_worse = self._is_clearly_worse(own, seed)
         left = [other for other in self._setup.seeds if other not in own.by_seed]
         if not left:
             return self._end(own, TrialState.COMPLETE, excess)
+        if is_clearly_worse:
+            return self._end(own, TrialState.PRUNED, excess)
         self._submit(own, left[0])
         return False
 

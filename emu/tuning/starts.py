@@ -1,7 +1,8 @@
 """The first trials of a study: values that people know, as far as they are in the ranges.
 
-The spec's own values and those of each preset come first; what they leave open, Optuna draws. So a
-search never ends behind what it is compared with, unless it is a matter of other keys.
+The spec's own values come first, then each preset's, with the spec's for the keys that the preset
+leaves open. A value that is not in its range is left to Optuna. So a search does not end behind
+what it is compared with, if that is in the ranges.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ def starts(spec: Spec, parameters: Sequence[Parameter]) -> list[dict[str, Any]]:
 
 
 def _known(spec: Spec) -> Iterator[Mapping[str, Any]]:
-    yield _own_values(spec)
+    own = _own_values(spec)
+    yield own
     if spec.fabric_kind.is_ethernet:
         for preset in PRESETS.values():
-            yield preset_settings(preset, has_pfc=True)
+            yield own | preset_settings(preset, has_pfc=True)
 
 
 def _own_values(spec: Spec) -> dict[str, Any]:

@@ -59,13 +59,15 @@ COMPLETE, PRUNED, VIOLATED, FAILED = "complete", "pruned", "broken", "failed"
 
 
 def ended_trials(study: Study) -> list[Trial]:
-    """The trials of a study that have ended, in order. Trials of a search that was stopped in the
-    middle of them are not among these."""
-    return [
-        _trial(own)
-        for own in study.get_trials(deepcopy=False)
-        if own.state.is_finished() and SETTINGS in own.user_attrs
-    ]
+    """The trials of a study that have ended, in order. Trials whose settings are no valid spec are
+    not among these, nor trials in whose middle a search was stopped."""
+    return [_trial(own) for own in study.get_trials(deepcopy=False) if _has_ended(own)]
+
+
+def _has_ended(own: FrozenTrial) -> bool:
+    if own.state == TrialState.FAIL:
+        return ERROR in own.user_attrs
+    return own.state.is_finished() and SETTINGS in own.user_attrs
 
 
 def _trial(own: FrozenTrial) -> Trial:
