@@ -33,6 +33,7 @@ def page(tuned: Tuned, texts: Sequence[VendorText]) -> str:
             model=MODELS[tuned.setup.request.model].how,
             set_line=set_line(tuned.winner.settings) if tuned.winner else "",
             keys=_keys_table(tuned),
+            reasons=_reasons(tuned),
             rivals=_rivals_table(tuned),
             held_out=list(held_out_tables(tuned)),
             charts=list(charts(tuned)),
@@ -57,15 +58,25 @@ def _keys_table(tuned: Tuned) -> Table:
     for own in tuned.setup.parameters:
         found = "" if tuned.winner is None else str(tuned.winner.settings[own.key])
         scale = "logarithmic" if own.is_log else ""
-        rows.append(tuple(map(Cell, (own.key, found, own.text, scale, own.why or "given"))))
-    heads = ("key", "winner", "values", "scale", "why these values")
+        rows.append(tuple(map(Cell, (own.key, found, own.text, scale))))
+    heads = ("key", "winner", "values", "scale")
     return Table(
         title="Keys of the search",
         columns=tuple(Column(name, numeric=False) for name in heads),
         rows=tuple(rows),
-        note="R: rate of the fastest cable of a host. RTT: round trip of a lone packet between the "
-        "farthest hosts. BDP: R times RTT. limit: what a port may hold before it pauses or drops.",
     )
+
+
+def _reasons(tuned: Tuned) -> list[str]:
+    """Why emu chose the ranges that the user left to it."""
+    found = [f"{own.key}: {own.why}" for own in tuned.setup.parameters if own.why]
+    return [*found, _LENGTHS] if found else []
+
+
+_LENGTHS = (
+    "R: rate of the fastest cable of a host. RTT: round trip of a lone packet between the farthest "
+    "hosts. BDP: R times RTT. limit: what a port may hold before it pauses or drops."
+)
 
 
 def _rivals_table(tuned: Tuned) -> Table:

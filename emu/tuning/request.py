@@ -21,6 +21,8 @@ from emu.tuning.rivals import Rival, rivals_of
 LOADS = (0.8, 1.2)
 _PROBES = 16
 """Points of the ranges, of which one must be a valid spec."""
+_MOST_FINDINGS = 4
+"""Of these points, that are shown if none is."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,12 @@ def setup_of(request: TuneRequest) -> Setup:
             parameters.append(_parameter(request, key, values))
         except UsageError as mistake:
             mistakes.append(str(mistake))
-    mistakes += _mistakes_of_the_sweep(request, parameters)
+    of_the_sweep, of_the_spec = _mistakes_of_the_sweep(request, parameters)
+    mistakes += of_the_sweep
     if mistakes:
-        raise UsageError("\n".join(dict.fromkeys(mistakes)))
+        raise UsageError("\n".join(dict.fromkeys([*mistakes, *of_the_spec])))
+    if of_the_spec:
+        raise SpecError(of_the_spec)
     return Setup(request, parameters, rivals_of(request.spec, list(request.vary)))
 
 
@@ -133,9 +138,11 @@ def _mistakes_of_numbers(request: TuneRequest) -> Iterator[str]:
             yield f"{dashes}loads: {load:g} is no other load; write factors like 0.8,1.2"
 
 
-def _mistakes_of_the_sweep(request: TuneRequest, parameters: Sequence[Parameter]) -> list[str]:
-    """Mistakes that a sweep over the same keys would have. Some points of the ranges must be
-    valid, so that a key that does not exist starts nothing. Raises SpecError."""
+def _mistakes_of_the_sweep(
+    request: TuneRequest, parameters: Sequence[Parameter]
+) -> tuple[list[str], list[str]]:
+    """Mistakes that a sweep over the same keys would have, and findings of the spec: some points of
+    the ranges must be valid, so that a key that does not exist starts nothing."""
     axes = [Axis(own.key, own.values) for own in parameters]
     asked = Request(
         request.spec,
@@ -149,8 +156,10 @@ def _mistakes_of_the_sweep(request: TuneRequest, parameters: Sequence[Parameter]
     )
     try:
         plan_of(asked)
-    except SpecError:
-        raise
+    except SpecError as error:
+        left = len(error.findings) - _MOST_FINDINGS
+        more = [f"and {left} more like these"] if left > 0 else []
+        return [], [*error.findings[:_MOST_FINDINGS], *more]
     except EmuError as mistake:
-        return str(mistake).splitlines()
-    return []
+        return str(mistake).splitlines(), []
+    return [], []

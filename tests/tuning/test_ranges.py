@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("optuna", reason="needs Optuna (emu[sweep])")
+
 import emu
 from emu.errors import UsageError
 from emu.explain import keys

@@ -212,6 +212,13 @@ def test_an_unknown_key_starts_nothing(spec: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_mistakes_of_options_and_of_the_spec_are_named_at_once(folder: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        search(folder, vary={"switches.ecn.kmn": ["1KB", "2KB"]}, held_out=2)
+    assert "held_out: 2 seeds are too few" in str(error.value)
+    assert "did you mean 'kmin'" in str(error.value)
+
+
 def test_missing_packages_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch, spec: Path) -> None:
     from emu.sweeps import needs
 
