@@ -12,7 +12,8 @@
     held_out.py      runs that the search has not seen: other seeds and other loads
     judge.py         whether the winner is better there
     vendor.py        the winner for SONiC and NVIDIA
-    page.py          the page, with the pictures of charts.py
+    page.py          the page, with the tables of tables.py and the pictures of charts.py
+    document.py      the same as data
     tune.py          all of it, as `emu tune` and `emu.tune` call it
 
 Runs are those of `emu.sweeps`: kept by key in the folder, on its workers or on a Dask cluster.

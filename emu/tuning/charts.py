@@ -125,9 +125,9 @@ def _best_so_far(trials: Sequence[Trial], place: int, goal: Goal) -> tuple[list[
 
 def importances(tuned: Tuned, place: int) -> dict[str, float]:
     """Key -> its share in reaching the best trials of a goal, the largest first; empty if there are
-    too few trials. Trials that were pruned or failed are left out."""
+    too few trials. Trials that ended early count with the seeds that they had."""
     goal, keys = tuned.goals[place], tuned.setup.parameters
-    trials = [own for own in _measured(tuned, place) if own.how in (COMPLETE, VIOLATED)]
+    trials = _measured(tuned, place)
     if len(trials) < _LEAST_TRIALS or len({own.means[place] for own in trials}) < 2:
         return {}
     study = optuna.create_study(direction="maximize" if goal.maximise else "minimize")

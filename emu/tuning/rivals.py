@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from emu.errors import SpecError
@@ -100,8 +101,6 @@ def _without_variants(spec: Spec) -> dict[str, Any]:
 
 
 def _spec(data: dict[str, Any]) -> Spec:
-    from pathlib import Path
-
     return spec_from_mapping(deepcopy(data), source=str(data["name"]), folder=Path.cwd())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from emu.measure.bootstrap import method_in_words
@@ -33,13 +34,7 @@ _ENDS = {
 
 def set_line(settings: Mapping[str, Any]) -> str:
     """The settings as options of any command: `--set switches.ecn.kmin=124KB`."""
-    return " ".join(f"--set {key}={_quoted(as_word(value))}" for key, value in settings.items())
-
-
-def _quoted(word: str) -> str:
-    from shlex import quote
-
-    return quote(word)
+    return " ".join(f"--set {key}={quote(as_word(value))}" for key, value in settings.items())
 
 
 def sentences(tuned: Tuned) -> Iterator[str]:

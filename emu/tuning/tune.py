@@ -12,13 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import optuna
 
-import emu
 from emu.errors import EmuError, FabricError
-from emu.measure.bootstrap import LEVEL, METHOD, RESAMPLES, Interval
 from emu.output_dir import refuse_unwritable, write_text, writing_into
 from emu.report.summary import to_json
 from emu.runtime.runner import ignore
@@ -26,7 +24,7 @@ from emu.sweeps.cluster import cores
 from emu.sweeps.evaluate import Evaluator
 from emu.sweeps.statistics import OF_THE_RUN
 from emu.sweeps.store import Store
-from emu.tuning.charts import importances
+from emu.tuning.document import document
 from emu.tuning.goals import Constraint, Goal, resolved
 from emu.tuning.held_out import HeldOut, Rows, run_held_out, run_rivals
 from emu.tuning.judge import Judgement, judge, means_of_feasible
@@ -38,7 +36,6 @@ from emu.tuning.study import JOURNAL, open_study
 from emu.tuning.trials import Trial, ended_trials, front, winner
 from emu.tuning.vendor import VendorText, vendor_texts
 
-SCHEMA = "emu.tune/1"
 DOCUMENT_FILE = "tune.json"
 PAGE_FILE = "tune.html"
 
@@ -182,76 +179,3 @@ def _written(tuned: Tuned, folder: Path) -> Finished:
 def _vendor_texts(tuned: Tuned) -> list[VendorText]:
     assert tuned.winner is not None
     return vendor_texts(tuned.setup.spec, tuned.setup.parameters, tuned.winner.settings)
-
-
-def document(tuned: Tuned) -> dict[str, Any]:
-    """All of it as data for programs."""
-    setup = tuned.setup
-    return {
-        "schema": SCHEMA,
-        "name": setup.spec.name,
-        "version": emu.__version__,
-        "model": setup.request.model,
-        "study": tuned.study.study_name,
-        "varied": [
-            {"key": own.key, "values": own.text, "why": own.why, "column": own.column.name}
-            for own in setup.parameters
-        ],
-        "goals": [
-            {
-                "name": goal.name,
-                "maximise": goal.maximise,
-                "columns": goal.figure.columns,
-                "unit": goal.figure.unit,
-            }
-            for goal in tuned.goals
-        ],
-        "constraints": [own.words for own in tuned.constraints],
-        "seeds": setup.seeds,
-        "held_out_seeds": setup.held_out_seeds,
-        "computed": tuned.computed,
-        "stopped": tuned.stop is not None,
-        "trials": [_trial(own) for own in tuned.trials],
-        "importances": {
-            goal.name: importances(tuned, place) for place, goal in enumerate(tuned.goals)
-        },
-        "front": [own.number for own in tuned.front],
-        "winner": tuned.winner and _trial(tuned.winner),
-        "accepted": tuned.is_accepted,
-        "judgement": tuned.judgement and _judgement(tuned.judgement),
-        "intervals": {"method": METHOD, "resamples": RESAMPLES, "level": LEVEL},
-    }
-
-
-def _trial(own: Trial) -> dict[str, Any]:
-    return {
-        "trial": own.number,
-        "how": own.how,
-        "settings": own.settings,
-        "means": own.means,
-        "seeds": list(own.by_seed),
-        "broken": own.broken,
-        "error": own.error,
-    }
-
-
-def _judgement(own: Judgement) -> dict[str, Any]:
-    return {
-        "sentences": list(own.sentences()),
-        "winner_violations": own.violations,
-        "contests": [
-            {
-                "rival": contest.rival,
-                "load": contest.load.factor,
-                "changes": contest.load.changes,
-                "verdict": contest.verdict.value,
-                "violations": contest.violations,
-                "gains": {name: gain and _interval(gain) for name, gain in contest.gains.items()},
-            }
-            for contest in own.contests
-        ],
-    }
-
-
-def _interval(own: Interval) -> dict[str, Any]:
-    return {"mean": own.mean, "low": own.low, "high": own.high, "runs": own.values}

@@ -24,7 +24,9 @@ from dataclasses import dataclass, field
 from math import log2
 from typing import Any
 
-from emu.spec.quantities import SizeOrAlpha
+from pydantic import TypeAdapter
+
+from emu.spec.quantities import SizeOrAlpha, Threshold
 from emu.spec.scenario import Spec
 from emu.tuning.parameters import Parameter
 from emu.units import PS_PER_METRE
@@ -131,10 +133,6 @@ def _xoff(spec: Spec, own: _Setting, made: VendorText) -> _Entries | None:
 
 
 def _threshold(value: Any) -> SizeOrAlpha:
-    from pydantic import TypeAdapter
-
-    from emu.spec.quantities import Threshold
-
     read: SizeOrAlpha = TypeAdapter(Threshold).validate_python(value)
     return read
 
