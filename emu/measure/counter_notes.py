@@ -108,6 +108,12 @@ _TOTALS = _totals(
         "ns of emulated time",
         "How long packets waited for credit, all ports and lanes added up.",
     ),
+    (
+        "paused_ns",
+        "ns of emulated time",
+        "How long pauses stopped priorities, all ports (those of NICs included) and priorities "
+        "added up.",
+    ),
 )
 
 NOTES = (

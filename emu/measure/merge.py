@@ -214,6 +214,7 @@ def _totals(
         "credit_updates": raw.total("tx_flow_control"),
         "pfc_storms": raw.total("watchdog_detected"),
         "credit_wait_ns": raw.total("xmit_wait") // 1000,
+        "paused_ns": raw.total("rx_pause_duration") // 1000,
     }
 
 

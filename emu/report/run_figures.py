@@ -93,6 +93,7 @@ def run_figures(run: RunFacts) -> Iterator[RunFigure]:
     for job in run.recording.jobs:
         rate = job.busbw_bytes_per_s
         yield RunFigure("busbw", "bps", None if rate is None else round(rate * 8), job.name)
+        yield RunFigure("iteration", "ns", job.took_ns, job.name)
     for step in run.recording.steps:
         yield RunFigure("step", "ns", step.took_ns, step.name)
         yield RunFigure("exposed communication", "ns", step.exposed_ns, step.name)
@@ -111,6 +112,7 @@ def _counts(run: RunFacts) -> Iterator[RunFigure]:
     deepest = int(queues.max()) if run.has_packets and queues.size else None
     yield RunFigure("deepest queue", "bytes", deepest)
     yield RunFigure("credit wait", "ns", run.total("credit_wait_ns") if run.has_packets else None)
+    yield RunFigure("paused", "ns", run.total("paused_ns") if run.has_packets else None)
 
 
 _TOTALS = ("retransmitted_packets", "pause_frames", "ce_marked", "cnp")
