@@ -69,6 +69,11 @@ class Store:
         _write(self._path(RUNS, run.key), table)
         return row
 
+    def table(self, name: str, key: str) -> pd.DataFrame:
+        """A further table of a run that is there. Raises OSError."""
+        frame: pd.DataFrame = pq.ParquetFile(self._path(name, key)).read().to_pandas()
+        return frame
+
     def merge(self, rows: Sequence[Row], tables: Iterable[str]) -> dict[str, Path]:
         """Writes one file for all runs of the sweep, and for each table. Returns their paths."""
         paths = {RUNS: self.folder / f"{RUNS}.parquet"}

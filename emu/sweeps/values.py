@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import floor
 from typing import Any
 
 from emu.errors import UsageError
@@ -104,6 +105,21 @@ def values_of(text: str, option: str) -> Sequence[Any] | Span:
     if span is not None:
         return _span(text.strip(), span, option)
     return tuple(plain_value(part, option) for part in _split(text))
+
+
+def scaled(value: Any, factor: float) -> Any:
+    """A number or a quantity times a factor, written like the value: 20KB becomes 40KB, and whole
+    numbers stay whole. Raises ValueError for a word."""
+    if type(value) is int:
+        return floor(value * factor + 0.5)
+    if isinstance(value, float):
+        return value * factor
+    for parse, write in _QUANTITIES:
+        try:
+            return write(round(parse(str(value)) * factor))
+        except ValueError:
+            continue
+    raise ValueError(f"{value!r} is no quantity")
 
 
 def plain_value(text: str, option: str) -> Any:

@@ -101,7 +101,7 @@ def range_of(key: str, lengths: Lengths, option: str) -> Range:
     """The sensible range of a key. Raises UsageError if none is known, or if it is empty here."""
     if key.endswith(_XOFF):
         return Range(_ALPHAS, "powers of two, as switches take them, around the common alpha 1")
-    rule = next((rule for rule in RULES if f".{key}".endswith(f".{rule.ending}")), None)
+    rule = _rule_of(key)
     if rule is None:
         raise UsageError(
             f"{option} {key}: no sensible range is known; write it like {option} {key}=LOW..HIGH"
@@ -117,6 +117,15 @@ def range_of(key: str, lengths: Lengths, option: str) -> Range:
         )
     ends = (f"{end:.15g}" if write is None else write(round(end)) for end in (low, high))
     return Range("..".join(ends), f"{rule.formula}: {rule.why}")
+
+
+def has_range(key: str) -> bool:
+    """Whether a sensible range of the key is known: whether operators tune it."""
+    return key.endswith(_XOFF) or _rule_of(key) is not None
+
+
+def _rule_of(key: str) -> Rule | None:
+    return next((rule for rule in RULES if f".{key}".endswith(f".{rule.ending}")), None)
 
 
 def _rounded(value: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emu.errors import UsageError
-from emu.sweeps.values import Axis, Span, axis_of, values_of
+from emu.sweeps.values import Axis, Span, axis_of, scaled, values_of
 
 
 def listed(text: str) -> list[object]:
@@ -73,3 +73,24 @@ def test_mistakes_say_what_to_write(text: str, error: str) -> None:
 def test_a_range_without_steps_is_no_grid() -> None:
     with pytest.raises(UsageError, match=r"write 1\.\.9/5"):
         listed("1..9")
+
+
+@pytest.mark.parametrize(
+    ("value", "doubled", "halved"),
+    [
+        ("20KB", "40KB", "10KB"),
+        ("55us", "110us", "27500ns"),
+        ("40Mbit", "80Mbit", "20Mbit"),
+        (5, 10, 3),
+        (1, 2, 1),
+        (0.5, 1.0, 0.25),
+    ],
+)
+def test_a_scaled_value_keeps_its_kind(value: object, doubled: object, halved: object) -> None:
+    """Whole numbers are rounded, halves upwards."""
+    assert (scaled(value, 2), scaled(value, 0.5)) == (doubled, halved)
+
+
+def test_a_word_cannot_be_scaled() -> None:
+    with pytest.raises(ValueError, match="no quantity"):
+        scaled("auto", 2)
