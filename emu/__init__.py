@@ -1,8 +1,8 @@
 """An emulator of RoCEv2 and InfiniBand fabrics for AI clusters, packet by packet.
 
-For scripts and notebooks, `emu.run`, `emu.load`, `emu.sweep`, `emu.tune`, `emu.bench_report`,
-`emu.Spec` and the classes that they return are those of `emu.scripting`. They are imported when
-they are used.
+For scripts and notebooks, `emu.run`, `emu.load`, `emu.sweep`, `emu.tune`, `emu.sensitivity`,
+`emu.bench_report`, `emu.Spec` and the classes that they return are those of `emu.scripting`. They
+are imported when they are used.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from emu.scripting import (
         BenchReport,
         Run,
+        Sensitivity,
         Spec,
         Sweep,
         Tuning,
         bench_report,
         load,
         run,
+        sensitivity,
         sweep,
         tune,
     )
@@ -28,12 +30,14 @@ __version__ = "0.1.0"
 __all__ = [
     "BenchReport",
     "Run",
+    "Sensitivity",
     "Spec",
     "Sweep",
     "Tuning",
     "bench_report",
     "load",
     "run",
+    "sensitivity",
     "sweep",
     "tune",
 ]

@@ -46,6 +46,7 @@ VERBS = {
     "results": "Run the specs of a folder and judge them by their checks.",
     "run": "Run a spec and report the results.",
     "schema": "Print the JSON schema of spec files, with every key.",
+    "sensitivity": "Measure what settings, mistakes and failures cost.",
     "shell": "Open Mininet's prompt: h1 ping h5, net, help.",
     "status": "Show the running labs and the state of their traffic.",
     "step": "Let a lab's emulated time pass by so much, and pause it.",

@@ -1,0 +1,204 @@
+"""A measurement from its setup to its files, for `emu sensitivity` and `emu.sensitivity`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TextIO
+
+import emu
+from emu.errors import FabricError
+from emu.measure.bootstrap import LEVEL, METHOD, RESAMPLES, Interval
+from emu.output_dir import refuse_unwritable, write_text, writing_into
+from emu.report.run_figures import unit_of
+from emu.report.summary import to_json
+from emu.runtime.runner import ignore
+from emu.sensitivities.change import LeftOut
+from emu.sensitivities.costs import THRESHOLD, Cost, cost_of
+from emu.sensitivities.figures import counts_of, goals_of
+from emu.sensitivities.request import Setup
+from emu.sensitivities.runs import Side, run_bases, run_changes
+from emu.sweeps.cluster import cores
+from emu.sweeps.evaluate import Evaluator
+from emu.sweeps.store import Store
+from emu.tuning.goals import Goal
+
+SCHEMA = "emu.sensitivity/1"
+DOCUMENT_FILE = "sensitivity.json"
+PAGE_FILE = "sensitivity.html"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came out of one side."""
+
+    side: Side
+
+    @cached_property
+    def goals(self) -> list[Goal]:
+        """The figures in which a change may cost something."""
+        return goals_of(self.side.spec, list(self.side.before.values()))
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The counts that are not 0 everywhere."""
+        rows = [self.side.before, *self.side.after.values()]
+        return counts_of([row for own in rows for row in own.values()])
+
+    @cached_property
+    def costs(self) -> list[Cost]:
+        """All changes that have run, the most expensive first."""
+        costs = [
+            cost_of(change, self.side.before, self.side.after[number], self.goals, self.columns)
+            for number, change in enumerate(self.side.changes.made)
+            if number in self.side.after
+        ]
+        return sorted(costs, key=lambda cost: cost.order)
+
+    @property
+    def left_out(self) -> Sequence[LeftOut]:
+        return self.side.changes.left_out
+
+    @property
+    def costly(self) -> list[Cost]:
+        return [cost for cost in self.costs if cost.is_costly]
+
+    @property
+    def gains(self) -> list[Cost]:
+        """The changes that make the fabric better, the best first."""
+        return [cost for cost in reversed(self.costs) if cost.is_gain]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measurement that is over, or was stopped: its results, and its files."""
+
+    setup: Setup
+    results: Sequence[Result]
+    computed: int
+    """The runs that were done now; the others were in the folder."""
+    stop: KeyboardInterrupt | FabricError | None
+    files: Mapping[str, Path]
+    """What a file has -> its path."""
+
+    @property
+    def missing(self) -> int:
+        """Runs that are not done, because the measurement was stopped."""
+        planned = sum(len(own.side.changes.made) for own in self.results) * len(self.setup.seeds)
+        done = sum(len(rows) for own in self.results for rows in own.side.after.values())
+        return planned - done
+
+    @property
+    def failed(self) -> int:
+        """Runs that failed."""
+        rows = [rows for own in self.results for rows in own.side.after.values()]
+        return sum(bool(row["error"]) for own in rows for row in own.values())
+
+
+def run_sensitivity(
+    setup: Setup,
+    folder: Path,
+    *,
+    stream: TextIO | None,
+    on_note: Callable[[str], None] = ignore,
+) -> Measured:
+    """Runs all sides and changes, and writes all files. `stream`: where progress goes.
+
+    Raises UsageError for a folder that cannot be written; EmuError if a side fails without any
+    change; KeyboardInterrupt or FabricError if it is stopped before any change has run.
+    """
+    refuse_unwritable(folder)
+    store, request = Store(folder), setup.request
+    stop: KeyboardInterrupt | FabricError | None = None
+    with (
+        writing_into(folder),
+        Evaluator(
+            setup.basis,
+            store,
+            workers=request.workers or cores(),
+            scheduler=request.scheduler,
+            on_note=on_note,
+        ) as evaluator,
+    ):
+        sides = run_bases(setup, store, evaluator, stream)
+        try:
+            run_changes(setup, sides, evaluator, stream)
+        except (KeyboardInterrupt, FabricError) as stopped:
+            stop = stopped
+    if stop is not None and not any(side.after for side in sides):
+        raise stop
+    files = {"page": folder / PAGE_FILE, "summary": folder / DOCUMENT_FILE}
+    measured = Measured(setup, [Result(side) for side in sides], evaluator.computed, stop, files)
+    _write(measured)
+    return measured
+
+
+def _write(measured: Measured) -> None:
+    from emu.sensitivities.page import page
+
+    write_text(measured.files["summary"], to_json(document(measured)))
+    write_text(measured.files["page"], page(measured))
+
+
+def document(measured: Measured) -> dict[str, Any]:
+    """All of it as data for programs. Shares are of the value without the change."""
+    return {
+        "schema": SCHEMA,
+        "name": measured.setup.name,
+        "version": emu.__version__,
+        "seeds": list(measured.setup.seeds),
+        "computed": measured.computed,
+        "failed": measured.failed,
+        "missing": measured.missing,
+        "threshold": THRESHOLD,
+        "fabrics": [_fabric(own) for own in measured.results],
+        "intervals": {"method": METHOD, "resamples": RESAMPLES, "level": LEVEL},
+    }
+
+
+def _fabric(own: Result) -> dict[str, Any]:
+    places = own.side.places
+    return {
+        "name": own.side.name,
+        "fabric": own.side.spec.fabric,
+        "switch": places.switch,
+        "sender": places.sender,
+        "receiver": places.receiver,
+        "figures": [
+            {"name": goal.name, "columns": list(goal.figure.columns), "unit": goal.figure.unit}
+            for goal in own.goals
+        ],
+        "changes": [_cost(cost) for cost in own.costs],
+        "left_out": [asdict(left) for left in own.left_out],
+    }
+
+
+def _cost(cost: Cost) -> dict[str, Any]:
+    return {
+        "name": cost.change.name,
+        "kind": cost.change.kind.value,
+        "what": cost.change.what,
+        "settings": dict(cost.change.settings),
+        "costs_more": cost.is_costly,
+        "stuck_seeds": cost.stuck,
+        "remarks": list(cost.remarks),
+        "shares": {own.goal.name: _interval(own.share) for own in cost.effects},
+        "counts": {
+            own.column: {
+                "unit": unit_of(own.column),
+                "before": _interval(own.before),
+                "after": _interval(own.after),
+                "difference": _interval(own.difference),
+            }
+            for own in cost.counts
+        },
+    }
+
+
+def _interval(own: Interval | None) -> dict[str, Any] | None:
+    if own is None:
+        return None
+    ends = {"mean": own.mean, "low": own.low, "high": own.high, "runs": own.values}
+    return ends | {"differs": own.excludes_zero}
