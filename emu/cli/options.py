@@ -68,6 +68,11 @@ model_option = click.option(
 )
 
 
+def names_of(text: str | None) -> tuple[str, ...]:
+    """The names in `a,b`."""
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
 def is_given(option: str) -> bool:
     """Whether the command line has the option."""
     source = click.get_current_context().get_parameter_source(option)

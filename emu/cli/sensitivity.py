@@ -11,6 +11,7 @@ import click
 from emu.cli.notes import print_note
 from emu.cli.options import (
     json_option,
+    names_of,
     quiet_option,
     scheduler_option,
     settings_option,
@@ -84,8 +85,8 @@ def command(
 
     request = SensitivityRequest(
         load_spec(path, settings),
-        variants=_names(variants),
-        fabrics=_names(fabrics),
+        variants=names_of(variants),
+        fabrics=names_of(fabrics),
         seeds=seeds,
         workers=workers,
         scheduler=scheduler,
@@ -102,10 +103,6 @@ def command(
     if measured.stop is not None:
         raise measured.stop
     sys.exit(ExitCode.FAILED if measured.failed else ExitCode.OK)
-
-
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
 
 
 def _print(measured: Measured, *, as_json: bool) -> None:

@@ -13,6 +13,7 @@ from emu.cli.notes import print_note
 from emu.cli.options import (
     json_option,
     model_option,
+    names_of,
     quiet_option,
     scheduler_option,
     seeds_option,
@@ -121,10 +122,10 @@ def command(
         axes=_axes(vary),
         points=None if points is None else in_file(points),
         random=random,
-        variants=_names(variants),
+        variants=names_of(variants),
         seeds=seeds,
         model=model,
-        tables=_names(tables),
+        tables=names_of(tables),
         workers=workers,
         scheduler=scheduler,
     )
@@ -135,7 +136,7 @@ def command(
             out or Path("out") / f"{made.name}-sweep",
             workers=workers,
             scheduler=scheduler,
-            results=_names(results),
+            results=names_of(results),
             stream=None if quiet else sys.stderr,
             on_note=print_note,
         )
@@ -158,10 +159,6 @@ def _axes(texts: tuple[str, ...]) -> list[Axis]:
     if mistakes:
         raise UsageError("\n".join(mistakes))
     return axes
-
-
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
 
 
 def _print(finished: Finished, *, as_json: bool) -> None:

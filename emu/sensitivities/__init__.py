@@ -5,6 +5,7 @@ one at a time: every tuned setting halved and doubled, a mistake of an operator 
 that fails. Each change runs with the same seeds as the fabric without it, and its cost is the
 difference, seed by seed. All together they are the effort that tuning takes, measured.
 
+    change.py     a change, and one that cannot be
     pinned.py     the spec with its derived thresholds written out, so that one change is one
     settings.py   the tuned settings in effect, and their values halved and doubled
     mistakes.py   wrong maps, small headroom, ignored CNPs and other mistakes

@@ -1,8 +1,9 @@
 """The spec with its derived thresholds written out, and keys that reach every port or host.
 
-Some values follow from others unless they are given: kmax from kmin, both from xoff, xon from xoff,
-headroom from the cable. If they still did, one change would be several. So each side first gets
-these values as keys, each port its own. Its runs are the same as before.
+Some values follow from others unless they are given: kmax from kmin, both from xoff, headroom from
+the cable. If they still did, one change would be several. So each side first gets these values as
+keys, each port its own. Its runs are the same as before. Only xon stays two thirds of xoff unless
+it is given: no xoff would be half as large otherwise.
 
     one value everywhere, no roles or nodes in the spec     switches.ecn.kmin
     else                                                    switches.nodes.leaf1.ports.h1.ecn.kmin
@@ -41,8 +42,6 @@ def _derived(spec: Spec, port: Port) -> Iterator[tuple[str, str | float]]:
     own = spec.port(port)
     if own.pfc is not None:
         yield "pfc.headroom", write_size(headroom_of(spec, port))
-        if own.pfc.xoff.size_bytes:
-            yield "pfc.xon", write_size(own.pfc.xon_bytes)
     if own.ecn is not None:
         curves = {"": own.ecn} | {f"queues.{n}.": c for n, c in own.ecn.queues.items() if c}
         for of, curve in curves.items():

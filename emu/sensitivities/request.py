@@ -65,8 +65,10 @@ def setup_of(request: SensitivityRequest) -> Setup:
     if mistakes:
         raise UsageError("\n".join(dict.fromkeys(mistakes)))
     sides = _sides(request)
-    for spec in sides.values():
+    for name, spec in sides.items():
         runner_for(PACKETS.name).refuse(spec)
+        if not spec.fabric_flows():
+            raise UsageError(f"{name}: no traffic crosses the fabric, so no change costs anything")
     return Setup(request, {name: pinned(spec) for name, spec in sides.items()})
 
 

@@ -14,7 +14,7 @@ means 4.096 us times 2 to this power) go down or up by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,8 +22,10 @@ from emu.sensitivities.change import Change, Kind, LeftOut
 from emu.sensitivities.pinned import at_hosts, at_ports, at_switches
 from emu.spec.base import Model
 from emu.spec.congestion_control import CONTROLS
+from emu.spec.flat import flat, written
 from emu.spec.rules.idle_controls import unmarked
 from emu.spec.scenario import Spec
+from emu.spec.switch import SwitchSpec
 from emu.sweeps.axes import in_words
 from emu.sweeps.units import key_column
 from emu.sweeps.values import scaled
@@ -107,12 +109,22 @@ def _of_switches(spec: Spec) -> Iterator[Setting]:
     topology = spec.topology.build()
     ports = {port: spec.port(port) for port in topology.switch_ports}
     of_port = ("ecn", "pfc") if spec.fabric_kind.is_ethernet else ("fecn",)
-    yield from _tuned("switches.", ports, of_port, partial(at_ports, spec))
+    for own in _tuned("switches.", ports, of_port, partial(at_ports, spec)):
+        used = {port: value for port, value in own.values.items() if _is_used(own, ports[port])}
+        if used:
+            yield replace(own, values=used)
     switches = {name: spec.switch(name) for name in topology.switch}
     of_switch = ["alpha" if spec.fabric_kind.is_ethernet else "credits"]
     if any(own.routing.kind == "flowlet" for own in switches.values()):
         of_switch.append("routing")
     yield from _tuned("switches.", switches, of_switch, partial(at_switches, spec))
+
+
+def _is_used(own: Setting, port: SwitchSpec) -> bool:
+    """Whether the port uses the setting: xon if its xoff is in bytes, xon_offset if an alpha."""
+    if port.pfc is None or not own.key.startswith("switches.pfc.xon"):
+        return True
+    return own.key.endswith("_offset") != bool(port.pfc.xoff.size_bytes)
 
 
 def _of_hosts(spec: Spec) -> Iterator[Setting]:
@@ -145,30 +157,21 @@ def _tuned(
     above: str, places: Mapping[Any, Model], sections: Sequence[str], put: Place
 ) -> Iterator[Setting]:
     """The tuned settings in these sections of the models at all places."""
-    written: dict[int, dict[str, Any]] = {}
+    known: dict[int, dict[str, Any]] = {}
     found: dict[str, dict[Any, Any]] = {}
     for place, model in places.items():
-        if id(model) not in written:
-            written[id(model)] = dict(_flat(_written(model, sections), ""))
-        for key, value in written[id(model)].items():
+        if id(model) not in known:
+            known[id(model)] = _flat_sections(model, sections)
+        for key, value in known[id(model)].items():
             if _is_tuned(f"{above}{key}") and _is_quantity(value):
                 found.setdefault(key, {})[place] = value
     for key, values in found.items():
         yield Setting(f"{above}{key}", values, partial(put, key))
 
 
-def _written(model: Model, sections: Sequence[str]) -> dict[str, Any]:
-    """These sections with all values, as in a spec."""
-    data = model.model_dump(mode="json", by_alias=True)
-    return {key: value for key, value in data.items() if key in sections}
-
-
-def _flat(data: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
-    for key, value in data.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{key}.")
-        else:
-            yield f"{above}{key}", value
+def _flat_sections(model: Model, sections: Sequence[str]) -> dict[str, Any]:
+    data = written(model)
+    return dict(flat({key: data[key] for key in sections if key in data}))
 
 
 def _is_tuned(key: str) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from emu.measure.bootstrap import FEWEST, Interval, interval_of, method_in_words
 from emu.report.run_figures import unit_of, written
 from emu.report.seeds import NO_DIFFERENCE
-from emu.report.table import NOT_APPLICABLE, UNFINISHED, Cell, Column, Table, Tone
+from emu.report.table import NOT_APPLICABLE, NOT_KNOWN, UNFINISHED, Cell, Column, Table, Tone
 from emu.sensitivities.costs import THRESHOLD, Cost, Count, Effect
 from emu.sweeps.axes import label_of
 from emu.words import counted, listed
@@ -37,7 +37,7 @@ def sentences(measured: Measured) -> Iterator[str]:
             f"It was stopped: {counted(measured.missing, 'run')} missing. Start it again to go on."
         )
     if len(measured.setup.seeds) < FEWEST:
-        yield f"No difference can be shown: it takes {FEWEST} seeds (--seeds {FEWEST})."
+        yield f"No difference can be shown: it takes {FEWEST} seeds."
     for own in measured.results:
         yield from _about(own)
     if len({own.side.spec.fabric for own in measured.results}) > 1:
@@ -46,6 +46,9 @@ def sentences(measured: Measured) -> Iterator[str]:
 
 def _about(own: Result) -> Iterator[str]:
     name, costly = own.side.name, own.costly
+    if len(own.side.before) < FEWEST:
+        yield f"{name}: {counted(len(own.costs), 'change')} measured."
+        return
     stuck = sum(cost.stuck > 0 for cost in costly)
     and_stuck = f"; with {stuck} of them flows do not finish" if stuck else ""
     text = f"{name}: {len(costly)} of {counted(len(own.costs), 'change')} cost more than {LIMIT}"
@@ -100,8 +103,7 @@ def summary_table(measured: Measured) -> Table:
         (
             Cell(own.side.name),
             Cell(str(len(own.costs))),
-            Cell(str(len(own.costly)), Tone.BAD if own.costly else Tone.PLAIN),
-            Cell(f"{_named(own.costly[0])}: {_amount(own.costly[0])}") if own.costly else NONE,
+            *_costly_cells(own),
             Cell(str(len(own.left_out))),
         )
         for own in measured.results
@@ -114,7 +116,14 @@ def summary_table(measured: Measured) -> Table:
     )
 
 
-NONE = Cell("none", Tone.GOOD)
+def _costly_cells(own: Result) -> tuple[Cell, Cell]:
+    """How many changes cost more, and the worst of them."""
+    if len(own.side.before) < FEWEST:
+        return NOT_KNOWN, NOT_KNOWN
+    if not own.costly:
+        return Cell("0"), Cell("none", Tone.GOOD)
+    worst = f"{_named(own.costly[0])}: {_amount(own.costly[0])}"
+    return Cell(str(len(own.costly)), Tone.BAD), Cell(worst)
 
 
 def terminal_tables(measured: Measured) -> Iterator[Table]:

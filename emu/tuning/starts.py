@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from emu.spec.base import Model
+from emu.spec.flat import flat, written
 from emu.spec.presets import PRESETS
 from emu.spec.scenario import Spec
 from emu.tuning.parameters import Parameter
@@ -44,20 +44,7 @@ def _own_values(spec: Spec) -> dict[str, Any]:
     topology = spec.topology.build()
     host = next(iter(topology.host))
     port = topology.peer[topology.ports[host][0]]
-    values = dict(_flat(_written(spec.host(host)), "hosts."))
+    values = dict(flat(written(spec.host(host)), "hosts."))
     if port.node in topology.switch:
-        values |= _flat(_written(spec.port(port)), "switches.")
-    return values | dict(_flat(spec.to_mapping(), ""))
-
-
-def _written(model: Model) -> dict[str, Any]:
-    """All values of a section, as in a spec, with the defaults."""
-    return model.model_dump(mode="json", by_alias=True)
-
-
-def _flat(data: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
-    for key, value in data.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{key}.")
-        else:
-            yield f"{above}{key}", value
+        values |= flat(written(spec.port(port)), "switches.")
+    return values | dict(flat(spec.to_mapping()))

@@ -140,6 +140,18 @@ def test_settings_without_effect_are_not_changed() -> None:
     }
 
 
+def test_xon_follows_xoff_unless_it_is_given() -> None:
+    """Its offset is not changed where xoff is in bytes, and takes no part."""
+    own = spec(switches={"pfc": {"xoff": "60KB"}})
+    half = with_values(own, named(own, "switches.pfc.xoff x 1/2").settings, source="test")
+    pfc = half.port(half.topology.build().switch_ports[0]).pfc
+    assert pfc is not None
+    assert (pfc.xoff.size_bytes, pfc.xon_bytes) == (30_000, 20_000)
+    assert not [own.key for own in tuned_settings(own) if "xon" in own.key]
+    given = spec(switches={"pfc": {"xoff": "60KB", "xon": "40KB"}})
+    assert "xon (40KB) is above xoff (30KB)" in reason(given, "switches.pfc.xoff x 1/2")
+
+
 def test_values_keep_their_kind() -> None:
     own = spec(hosts={"nic": {"cc": "dcqcn", "timeout": 12}})
     shown = {change.name: change.what for change in changes(own).made}

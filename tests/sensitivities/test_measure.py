@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,8 @@ from click.testing import CliRunner
 
 import emu
 from emu.cli.main import cli
-from emu.errors import SpecError, UsageError
+from emu.errors import ExitCode, SpecError, UsageError
+from tests.support.waiting import eventually
 
 pytest.importorskip("distributed", reason="needs Dask (emu[sweep])")
 pytest.importorskip("pyarrow", reason="needs pyarrow (emu[sweep])")
@@ -147,3 +151,40 @@ def test_a_fabric_that_the_spec_cannot_have_is_an_error(file: Path) -> None:
     faults = [{"ignored-cnps": {"host": "h2"}}]
     with pytest.raises(SpecError, match="this is for RoCE's CNPs"):
         emu.sensitivity(file, set={"faults": faults}, fabrics=["roce", "ib"])
+
+
+def test_traffic_within_servers_alone_is_an_error() -> None:
+    spec = emu.Spec(
+        topology={"kind": "leaf-spine", "spines": 1, "leaves": 1, "hosts_per_leaf": 2},
+        hosts={"gpus": 2},
+        traffic=[{"name": "a", "pattern": "pair", "from": "h1", "to": "h2", "size": "1KB"}],
+    )
+    with pytest.raises(UsageError, match="no traffic crosses the fabric"):
+        emu.sensitivity(spec)
+
+
+def test_a_measurement_that_is_ended_shows_what_it_has_and_goes_on(
+    file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    words = ["sensitivity", str(file), "--variants", "ib", "--seeds", "20", "--workers", "2"]
+    words = [sys.executable, "-m", "emu.cli.main", *words, "--out", str(out), "--quiet"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    rows = out / "runs"
+    eventually(lambda: rows.exists() and len(list(rows.glob("*.parquet"))) >= 24)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == ExitCode.INTERRUPTED, errors
+    read = json.loads((out / "sensitivity.json").read_text())
+    assert read["missing"] > 0
+    assert "missing. Start it again to go on." in (out / "sensitivity.html").read_text()
+    again = emu.sensitivity(file, variants=["ib"], seeds=5, workers=2, out=out)
+    done = json.loads((again.folder / "sensitivity.json").read_text())
+    assert done["missing"] == 0
+    assert done["computed"] < 5 * len(done["fabrics"][0]["changes"])
+
+
+def test_few_seeds_show_no_difference(file: Path) -> None:
+    text = str(emu.sensitivity(file, variants=["ib"], seeds=1, workers=2))
+    assert "No difference can be shown: it takes 5 seeds" in text
+    assert "cost more" not in text
