@@ -69,7 +69,8 @@ def _short(name: str) -> str:
 
 def _axis(low: float, high: float) -> Axis:
     powers = [10.0**n for n in range(6) if low <= 10**n <= high]
-    return Axis(low, high, "cost (%)", labels=[(n, f"{n:,.0f}") for n in powers], is_log=True)
+    labels = [(n, f"{n:g}" if n < 1000 else f"{n / 1000:g}k") for n in powers]
+    return Axis(low, high, "cost (%)", labels=labels, is_log=True)
 
 
 def _longest(costs: Sequence[Cost]) -> float:

@@ -29,7 +29,7 @@ def failure_changes(spec: Spec, places: Places) -> Iterator[Change | LeftOut]:
     slow = "subnet manager slow" if spec.fabric_kind.has_subnet_manager else "slow routes"
     names = ("link down", "link fails", slow)
     if places.cable is None:
-        why = "each cable between switches is the only path of some flow"
+        why = "no cable between switches has traffic that could take another path"
         yield from (LeftOut(name, Kind.FAILURE, why) for name in names)
         return
     cable = spec.topology.build().port_name[places.cable]

@@ -18,6 +18,7 @@ from emu.runtime.runner import ignore
 from emu.sensitivities.change import LeftOut
 from emu.sensitivities.costs import THRESHOLD, Cost, cost_of
 from emu.sensitivities.figures import counts_of, goals_of
+from emu.sensitivities.page import page
 from emu.sensitivities.request import Setup
 from emu.sensitivities.runs import Side, run_bases, run_changes
 from emu.sweeps.cluster import cores
@@ -28,6 +29,8 @@ from emu.tuning.goals import Goal
 SCHEMA = "emu.sensitivity/1"
 DOCUMENT_FILE = "sensitivity.json"
 PAGE_FILE = "sensitivity.html"
+Stop = KeyboardInterrupt | FabricError | None
+"""What stopped a measurement; None: all runs are over."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class Measured:
     results: Sequence[Result]
     computed: int
     """The runs that were done now; the others were in the folder."""
-    stop: KeyboardInterrupt | FabricError | None
+    stop: Stop
     files: Mapping[str, Path]
     """What a file has -> its path."""
 
@@ -110,36 +113,32 @@ def run_sensitivity(
     change; KeyboardInterrupt or FabricError if it is stopped before any change has run.
     """
     refuse_unwritable(folder)
+    with writing_into(folder):
+        sides, computed, stop = _run(setup, folder, stream, on_note)
+        if stop is not None and not any(side.after for side in sides):
+            raise stop
+        files = {"page": folder / PAGE_FILE, "summary": folder / DOCUMENT_FILE}
+        measured = Measured(setup, [Result(side) for side in sides], computed, stop, files)
+        write_text(files["summary"], to_json(document(measured)))
+        write_text(files["page"], page(measured))
+    return measured
+
+
+def _run(
+    setup: Setup, folder: Path, stream: TextIO | None, on_note: Callable[[str], None]
+) -> tuple[list[Side], int, Stop]:
+    """The sides with all their rows, how many runs were done now, and what stopped them."""
     store, request = Store(folder), setup.request
-    stop: KeyboardInterrupt | FabricError | None = None
-    with (
-        writing_into(folder),
-        Evaluator(
-            setup.basis,
-            store,
-            workers=request.workers or cores(),
-            scheduler=request.scheduler,
-            on_note=on_note,
-        ) as evaluator,
-    ):
+    workers, stop = request.workers or cores(), None
+    with Evaluator(
+        setup.basis, store, workers=workers, scheduler=request.scheduler, on_note=on_note
+    ) as evaluator:
         sides = run_bases(setup, store, evaluator, stream)
         try:
             run_changes(setup, sides, evaluator, stream)
         except (KeyboardInterrupt, FabricError) as stopped:
             stop = stopped
-    if stop is not None and not any(side.after for side in sides):
-        raise stop
-    files = {"page": folder / PAGE_FILE, "summary": folder / DOCUMENT_FILE}
-    measured = Measured(setup, [Result(side) for side in sides], evaluator.computed, stop, files)
-    _write(measured)
-    return measured
-
-
-def _write(measured: Measured) -> None:
-    from emu.sensitivities.page import page
-
-    write_text(measured.files["summary"], to_json(document(measured)))
-    write_text(measured.files["page"], page(measured))
+    return sides, evaluator.computed, stop
 
 
 def document(measured: Measured) -> dict[str, Any]:

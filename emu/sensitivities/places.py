@@ -30,7 +30,7 @@ class Places:
 
     port: Port
     cable: Port | None
-    """A port of it; None: without any cable between switches, some flow has no path."""
+    """A port of it; None: no cable between switches has traffic that could take another path."""
     sender: str
     receiver: str
     half_ns: int | None
@@ -74,7 +74,7 @@ def _busiest_cable(spec: Spec, topology: Topology, sent_bytes: Mapping[str, int]
     between = [
         cable
         for cable in topology.cables
-        if cable.a.node in topology.switch and cable.b.node in topology.switch
+        if cable.a.node in topology.switch and cable.b.node in topology.switch and sent(cable)
     ]
     pairs = {(flow.src, flow.dst) for flow in spec.fabric_flows()}
     for cable in sorted(between, key=lambda cable: -sent(cable)):

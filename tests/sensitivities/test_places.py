@@ -44,6 +44,11 @@ def test_a_cable_that_is_the_only_path_is_not_taken() -> None:
     assert places_of(own, sent(own, leaf1__spine1=6), [100]).cable is None
 
 
+def test_a_cable_without_traffic_is_not_taken() -> None:
+    own = spec(pair("h1", "h2", "1MB"))
+    assert places_of(own, sent(own, leaf1__h2=6), [100]).cable is None
+
+
 def test_senders_of_reads_are_the_hosts_with_the_data() -> None:
     own = spec(pair("h1", "h3", "1MB"), pair("h2", "h4", "3MB", op="read"))
     places = places_of(own, sent(own), [100])
