@@ -11,10 +11,9 @@ from emu.models import PACKETS
 from emu.sensitivities.change import Change, LeftOut
 from emu.sensitivities.failures import failure_changes
 from emu.sensitivities.mistakes import mistake_changes
-from emu.sensitivities.places import Places
+from emu.sensitivities.places import BusiestPlaces
 from emu.sensitivities.settings import setting_changes
-from emu.spec.diagnostic import Place, dotted
-from emu.spec.diagnostic import Places as KeyPlaces
+from emu.spec.diagnostic import Place, Places, dotted
 from emu.spec.document import Document
 from emu.spec.scenario import Spec
 from emu.spec.settings import change
@@ -30,7 +29,7 @@ class Changes:
     left_out: Sequence[LeftOut]
 
 
-def changes_of(spec: Spec, places: Places) -> Changes:
+def changes_of(spec: Spec, places: BusiestPlaces) -> Changes:
     """The changes of a pinned spec. One that the rules refuse is left out with their reason."""
     made: list[Change] = []
     left_out: list[LeftOut] = []
@@ -44,7 +43,7 @@ def changes_of(spec: Spec, places: Places) -> Changes:
     return Changes(made, left_out)
 
 
-def _all(spec: Spec, places: Places) -> Iterator[Change | LeftOut]:
+def _all(spec: Spec, places: BusiestPlaces) -> Iterator[Change | LeftOut]:
     yield from setting_changes(spec)
     yield from mistake_changes(spec, places)
     yield from failure_changes(spec, places)
@@ -52,7 +51,7 @@ def _all(spec: Spec, places: Places) -> Iterator[Change | LeftOut]:
 
 def _why_refused(spec: Spec, own: Change) -> str:
     """The first finding about the changed spec; empty if there is none."""
-    document = Document(json.loads(spec.to_json()), KeyPlaces(Place(0, 0, spec.name)))
+    document = Document(json.loads(spec.to_json()), Places(Place(0, 0, spec.name)))
     for key, value in own.settings.items():
         change(document, key, value, key)
     changed, findings = validated(document)

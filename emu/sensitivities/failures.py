@@ -16,7 +16,7 @@ from typing import Any
 from emu.sensitivities.change import Change, Kind, LeftOut
 from emu.sensitivities.mistakes import with_fault
 from emu.sensitivities.pinned import at_switches
-from emu.sensitivities.places import Places
+from emu.sensitivities.places import BusiestPlaces
 from emu.spec.outages import slowest_convergence_ps
 from emu.spec.scenario import Spec
 from emu.units import PS_PER_NS, PS_PER_US, write_time
@@ -24,7 +24,7 @@ from emu.units import PS_PER_NS, PS_PER_US, write_time
 _SLOWER = 10
 
 
-def failure_changes(spec: Spec, places: Places) -> Iterator[Change | LeftOut]:
+def failure_changes(spec: Spec, places: BusiestPlaces) -> Iterator[Change | LeftOut]:
     """All failures of a pinned spec."""
     slow = "subnet manager slow" if spec.fabric_kind.has_subnet_manager else "slow routes"
     names = ("link down", "link fails", slow)

@@ -25,7 +25,7 @@ SENT = "tx_wire_bytes"
 
 
 @dataclass(frozen=True)
-class Places:
+class BusiestPlaces:
     """The busiest parts of a fabric."""
 
     port: Port
@@ -41,13 +41,15 @@ class Places:
         return self.port.node
 
 
-def places_of(spec: Spec, sent_bytes: Mapping[str, int], last_ns: Iterable[int | None]) -> Places:
+def places_of(
+    spec: Spec, sent_bytes: Mapping[str, int], last_ns: Iterable[int | None]
+) -> BusiestPlaces:
     """The places of a fabric. `sent_bytes`: port -> its bytes, over all runs. `last_ns`: the last
     completion of each run."""
     topology, ends = spec.topology.build(), list(last_ns)
     known = [end for end in ends if end is not None]
     senders, receivers = _bytes_of_hosts(spec)
-    return Places(
+    return BusiestPlaces(
         port=max(topology.switch_ports, key=lambda port: sent_bytes[topology.port_name[port]]),
         cable=_busiest_cable(spec, topology, sent_bytes),
         sender=max(topology.host, key=senders.__getitem__),

@@ -16,7 +16,7 @@ from typing import TextIO
 from emu.errors import EmuError
 from emu.sensitivities.changes import Changes, changes_of
 from emu.sensitivities.costs import Rows
-from emu.sensitivities.places import SENT, Places, places_of
+from emu.sensitivities.places import SENT, BusiestPlaces, places_of
 from emu.sensitivities.request import Setup
 from emu.spec.scenario import Spec
 from emu.sweeps.evaluate import Evaluator
@@ -33,7 +33,7 @@ class Side:
     spec: Spec
     before: Rows
     """Without changes."""
-    places: Places
+    places: BusiestPlaces
     changes: Changes
     after: dict[int, dict[int, Row]] = field(default_factory=dict)
     """Number of a change -> its rows."""

@@ -52,7 +52,7 @@ _LANES = "switches.credits.lanes."
 _MOST_SHOWN = 3
 """Different values of a setting in a table."""
 
-Place = Callable[..., dict[str, Any]]
+Put = Callable[..., dict[str, Any]]
 """Settings from a key (or none) and a value for each port, switch or host."""
 
 
@@ -63,7 +63,7 @@ class Setting:
     key: str
     values: Mapping[Any, Any]
     """Port, switch or host -> its value."""
-    place: Place
+    put: Put
 
 
 def setting_changes(spec: Spec) -> Iterator[Change | LeftOut]:
@@ -80,7 +80,7 @@ def _changed(setting: Setting, name: str, factor: float) -> Change | LeftOut:
         why = f"it is {_shown(setting.key, after)}, a whole number, and stays so"
         return LeftOut(title, Kind.SETTING, why)
     what = f"{_shown(setting.key, setting.values)} -> {_shown(setting.key, after)}"
-    return Change(title, Kind.SETTING, what, setting.place(after))
+    return Change(title, Kind.SETTING, what, setting.put(after))
 
 
 def _times(key: str, value: Any, factor: float) -> Any:
@@ -154,7 +154,7 @@ def _at_subnet(key: str, values: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _tuned(
-    above: str, places: Mapping[Any, Model], sections: Sequence[str], put: Place
+    above: str, places: Mapping[Any, Model], sections: Sequence[str], put: Put
 ) -> Iterator[Setting]:
     """The tuned settings in these sections of the models at all places."""
     known: dict[int, dict[str, Any]] = {}

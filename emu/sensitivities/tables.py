@@ -112,7 +112,6 @@ def summary_table(measured: Measured) -> Table:
         title="Tuning effort",
         columns=tuple(Column(h, numeric=h not in ("fabric", "the worst")) for h in heads),
         rows=tuple(rows),
-        note=LISTS_DIFFER if len({own.side.spec.fabric for own in measured.results}) > 1 else "",
     )
 
 
@@ -126,9 +125,34 @@ def _costly_cells(own: Result) -> tuple[Cell, Cell]:
     return Cell(str(len(own.costly)), Tone.BAD), Cell(worst)
 
 
+def shared_table(measured: Measured) -> Table:
+    """The changes that all fabrics have, with the figure that each raises most; no rows for one
+    fabric."""
+    first, *others = ({c.change.name: c for c in own.costs} for own in measured.results)
+    names = [name for name in first if others and all(name in own for own in others)]
+    return Table(
+        title="Changes that all fabrics have",
+        columns=(
+            Column("change", numeric=False),
+            *(Column(own.side.name) for own in measured.results),
+        ),
+        rows=tuple(
+            (Cell(name), *(_worst_cell(own[name]) for own in (first, *others))) for name in names
+        ),
+        note="The figure that the change raises most on each.",
+    )
+
+
+def _worst_cell(cost: Cost) -> Cell:
+    if not cost.stuck and cost.worst is None:
+        return Cell(NO_DIFFERENCE, Tone.FAINT)
+    return Cell(_amount(cost), Tone.BAD if cost.is_costly else Tone.PLAIN)
+
+
 def terminal_tables(measured: Measured) -> Iterator[Table]:
     if len(measured.results) > 1:
         yield summary_table(measured)
+        yield shared_table(measured)
     for own in measured.results:
         yield cost_table(own, _FIRST_ROWS)
     for own in measured.results:

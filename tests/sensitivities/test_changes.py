@@ -11,7 +11,7 @@ import emu
 from emu.sensitivities.change import Change, LeftOut
 from emu.sensitivities.changes import Changes, changes_of
 from emu.sensitivities.pinned import pinned
-from emu.sensitivities.places import Places
+from emu.sensitivities.places import BusiestPlaces
 from emu.sensitivities.settings import setting_changes, tuned_settings
 from emu.spec import scenario
 from emu.spec.congestion_control import CONTROLS
@@ -42,7 +42,7 @@ def changes(own: scenario.Spec) -> Changes:
     topology = own.topology.build()
     return changes_of(
         own,
-        Places(
+        BusiestPlaces(
             port=topology.port_named["leaf2:h3"],
             cable=topology.port_named.get("leaf1:spine1"),
             sender="h1",
@@ -232,7 +232,7 @@ def test_a_wrong_sl_takes_the_lane_of_other_traffic() -> None:
 def test_a_fabric_with_one_path_has_no_failed_link() -> None:
     own = spec(topology={"kind": "dumbbell", "hosts_per_side": 2})
     topology = own.topology.build()
-    places = Places(topology.switch_ports[0], None, "h1", "h3", 1000)
+    places = BusiestPlaces(topology.switch_ports[0], None, "h1", "h3", 1000)
     left = [each for each in changes_of(own, places).left_out if isinstance(each, LeftOut)]
     whys = {each.name: each.reason for each in left}
     assert whys["link down"].startswith("no cable between switches has traffic")

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 import emu
 from emu.cli.main import cli
 from emu.errors import ExitCode, SpecError, UsageError
+from emu.sensitivities.tables import shared_table
 from tests.support.waiting import eventually
 
 pytest.importorskip("distributed", reason="needs Dask (emu[sweep])")
@@ -119,6 +120,15 @@ def test_the_summary_names_the_threshold_and_the_worst(measured: emu.Sensitivity
     assert "changes cost more than 5 %" in text
     assert "The worst is" in text
     assert "The lists of changes differ" in text
+
+
+def test_changes_of_all_fabrics_stand_side_by_side(measured: emu.Sensitivity) -> None:
+    table = shared_table(measured._measured)
+    names = [row[0].text for row in table.rows]
+    assert {"slow receiver", "link down", "link fails", "hosts.nic.timeout x 2"} == set(names) - {
+        "hosts.nic.timeout x 1/2"
+    }
+    assert [column.name for column in table.columns] == ["change", "marked", "ib"]
 
 
 def test_runs_in_the_folder_are_not_done_again(measured: emu.Sensitivity, file: Path) -> None:
