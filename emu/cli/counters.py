@@ -40,7 +40,7 @@ def command(
 
     Each argument is a port (leaf1:h1), a switch (leaf1: all its ports) or a host (h1: its NIC);
     by default all are printed. Ports count from the lab's start on, NICs from the start of its
-    traffic.
+    traffic, or from the first verbs program.
     """
     from emu.daemon.client import LabClient
     from emu.daemon.client_snapshot import take_snapshot
@@ -71,7 +71,10 @@ def command(
         click.echo(line)
     print_note(_when(client.name, now.time_ns, over_ns))
     if not now.hosts:
-        print_note("NICs have no counters yet: they count from `emu traffic start` on")
+        print_note(
+            "NICs have no counters yet: they count from `emu traffic start`, or the first verbs "
+            "program, on"
+        )
 
 
 def _when(lab: str, time_ns: int, over_ns: int | None) -> str:

@@ -18,7 +18,7 @@ from emu.measure.seqlock import Layout
 @dataclass(frozen=True)
 class Copies:
     """Open files in the order `hosts`, `flows`, which the caller must close; none before the first
-    workload."""
+    workload and the first verbs program."""
 
     files: list[int]
     hosts: Layout | None = None
@@ -39,12 +39,15 @@ class LatestCounters:
             if before is not None:
                 before.close_counters()
 
-    def copy(self) -> Copies:
-        """Copies of the open files. Raises OSError if one cannot be copied; none stays open."""
+    def copy(self, of_programs: NicProcess | None = None) -> Copies:
+        """Copies of the open files. `of_programs`: NICs that serve verbs programs, whose hosts are
+        shown in place of the workload's. Raises OSError if a file cannot be copied; none stays
+        open."""
         with self._changing:
-            if self._nics is None:
+            nics, workload = of_programs or self._nics, self._nics or of_programs
+            if nics is None or workload is None:
                 return Copies([])
-            hosts, flows = self._nics.hosts, self._nics.flows
+            hosts, flows = nics.hosts, workload.flows
             return Copies(_copies(hosts.file, flows.file), hosts.layout, flows.layout)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from emu.daemon.lab_clock import LabClock
+from emu.daemon.latest_counters import Copies, LatestCounters
 from emu.daemon.nic_faults import NicFaults
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.codec import Query
@@ -149,6 +150,12 @@ class Nics:
                 return self._process.rpc.ask(CountPrograms())
             except EOFError:
                 return NO_PROGRAMS
+
+    def copy_counters(self, latest: LatestCounters) -> Copies:
+        """Open files with the counters of the NICs that serve programs, or else the latest ones of
+        a workload. Raises OSError."""
+        with self._changing:
+            return latest.copy(self._process if self.serve_programs else None)
 
     def host_waits(self) -> dict[str, int]:
         """PortXmitWait of each host, the sum over all its NICs so far."""

@@ -51,3 +51,13 @@ def test_traffic_and_programs_take_turns(lab: ProgramsLab, open_folder: Path) ->
     assert emu("traffic", "stop").code == 0
     printed = lab.pair((mistakes, "full_queue"), (mistakes, "full_queue", "@h1"))
     assert printed[1] == "ENOMEM\nstate RTS\n"
+
+
+def test_counters_of_hosts_are_those_of_programs(lab: ProgramsLab, open_folder: Path) -> None:
+    mistakes = compiled("mistakes", open_folder)
+    before = lab.user.run_emu("counters", "h1")
+    assert "they count from `emu traffic start`, or the first verbs program, on" in before.err
+    lab.pair((mistakes, "full_queue"), (mistakes, "full_queue", "@h1"))
+    hosts = json.loads(lab.user.run_emu("counters", "--json").out)["hosts"]
+    assert hosts["h3"]["tx_packets"] == hosts["h1"]["rx_packets"] > 0
+    assert hosts["h2"]["tx_packets"] == 0

@@ -12,7 +12,7 @@ from emu.daemon.served_lab import Answer, ServedLab
 
 def answer(lab: ServedLab, query: GetSnapshot) -> Answer:
     status = status_of(lab)
-    latest = lab.traffic.latest.copy()
+    latest = lab.nics.copy_counters(lab.traffic.latest)
     with ExitStack() as on_error:
         for file in latest.files:
             on_error.callback(os.close, file)
