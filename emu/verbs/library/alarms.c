@@ -19,7 +19,6 @@ sigset_t lock_alarms(void)
 {
     sigset_t all, before;
     sigfillset(&all);
-    sigdelset(&all, SIGSEGV); /* the library's own (traps.c) */
     pthread_sigmask(SIG_BLOCK, &all, &before);
     pthread_mutex_lock(&lock);
     return before;

@@ -174,8 +174,6 @@ static ssize_t await_announcement(int fd)
     bool looked = false;
     for (;;) {
         ssize_t got = read(fd, &announcement, sizeof announcement);
-        if (got < 0 && errno == EINTR)
-            continue;
         if (got >= 0)
             wait_after_empty_look(true);
         if (got >= 0 || errno != EAGAIN || looked)

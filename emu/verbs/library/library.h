@@ -192,6 +192,18 @@ void install_traps(void);
 void hold_writers(uint64_t from, uint64_t to);
 void release_writers(void);
 
+/* ---- signal_masks.c ------------------------------------------------------------------------ */
+
+/* The set without SIGSEGV, in `copy`. NULL stays NULL. */
+const sigset_t *without_traps(const sigset_t *set, sigset_t *copy);
+/* Whether the calling thread blocks SIGSEGV, as the program sees it. */
+bool blocks_traps(void);
+/* Of a new thread: takes SIGSEGV out of its mask, and notes whether it was there, or at the thread
+ * that made it. */
+void inherit_mask(bool was_blocked);
+/* Somebody has sent SIGSEGV. True: the program blocks it, and gets it later. */
+bool keep_signal(void);
+
 /* ---- queue_ring.c --------------------------------------------------------------------------- */
 
 int ring_create(struct emu_ring *ring, uint32_t slots, uint32_t inline_bytes);

@@ -312,13 +312,10 @@ int req_notify_cq(struct ibv_cq *of, int solicited_only)
     return 0;
 }
 
+/* A signal's handler interrupts it (EINTR), unless that has SA_RESTART, as in rdma-core. */
 static int read_event(int fd, struct uverbs_event *event)
 {
-    ssize_t got;
-    do
-        got = read(fd, event, sizeof *event);
-    while (got < 0 && errno == EINTR);
-    return got == (ssize_t)sizeof *event ? 0 : -1;
+    return read(fd, event, sizeof *event) == (ssize_t)sizeof *event ? 0 : -1;
 }
 
 EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)

@@ -3,7 +3,7 @@
  * Each is in a list. When the program connects to the NICs, all that are in the list get a place in
  * the session (waiting.c); later ones get it before they begin. A thread that clone() starts
  * without pthread_create counts from its first call of the library. */
-#define _GNU_SOURCE /* RTLD_NEXT */
+#define _GNU_SOURCE /* RTLD_NEXT, pthread_attr_getsigmask_np */
 
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -19,7 +19,7 @@ struct thread {
 struct start {
     void *(*routine)(void *);
     void *argument;
-    bool holds_time;
+    bool holds_time, blocks_traps;
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -70,6 +70,7 @@ static void enlist(void)
 
 __attribute__((constructor)) static void enlist_first(void)
 {
+    inherit_mask(false);
     enlist();
 }
 
@@ -94,6 +95,7 @@ static void *run(void *of)
 {
     struct start start = *(struct start *)of;
     free(of);
+    inherit_mask(start.blocks_traps);
     enlist();
     if (start.holds_time) {
         is_active();
@@ -102,13 +104,24 @@ static void *run(void *of)
     return start.routine(start.argument);
 }
 
+/* Attributes may have a mask of their own, which the kernel gets as it is. */
+static bool passes_mask(const pthread_attr_t *attr)
+{
+    sigset_t mask;
+    bool has_own = attr && pthread_attr_getsigmask_np(attr, &mask) == 0;
+    return !has_own && blocks_traps();
+}
+
 EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),
                           void *argument)
 {
     struct start *start = malloc(sizeof *start);
     if (!start)
         return EAGAIN;
-    *start = (struct start){.routine = routine, .argument = argument, .holds_time = is_emulated()};
+    *start = (struct start){.routine = routine,
+                            .argument = argument,
+                            .holds_time = is_emulated(),
+                            .blocks_traps = passes_mask(attr)};
     if (start->holds_time)
         hold_time();
     bool holds_time = start->holds_time;

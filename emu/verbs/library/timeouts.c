@@ -65,7 +65,8 @@ static struct bell *own_bell(void)
 static int real_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                       const sigset_t *mask)
 {
-    return REAL(ppoll)(fds, count, timeout, mask);
+    sigset_t copy;
+    return REAL(ppoll)(fds, count, timeout, without_traps(mask, &copy));
 }
 
 /* `fds` has room for one more. Returns as poll does, without that one. */
@@ -153,16 +154,18 @@ static int epoll_until(int epoll, struct epoll_event *events, int most, int64_t 
 EXPORT int epoll_pwait2(int epoll, struct epoll_event *events, int most,
                         const struct timespec *timeout, const sigset_t *mask)
 {
+    sigset_t copy;
     if (!is_awaited(timeout))
-        return REAL(epoll_pwait2)(epoll, events, most, timeout, mask);
+        return REAL(epoll_pwait2)(epoll, events, most, timeout, without_traps(mask, &copy));
     return epoll_until(epoll, events, most, emulated_ns() + as_ns(timeout), mask);
 }
 
 EXPORT int epoll_pwait(int epoll, struct epoll_event *events, int most, int timeout_ms,
                        const sigset_t *mask)
 {
+    sigset_t copy;
     if (timeout_ms <= 0 || !is_emulated())
-        return REAL(epoll_pwait)(epoll, events, most, timeout_ms, mask);
+        return REAL(epoll_pwait)(epoll, events, most, timeout_ms, without_traps(mask, &copy));
     int64_t until_ns = emulated_ns() + timeout_ms * (int64_t)NS_PER_MS;
     return epoll_until(epoll, events, most, until_ns, mask);
 }
@@ -236,8 +239,9 @@ static int select_until(int count, fd_set *const sets[3], int64_t until_ns, cons
 EXPORT int pselect(int count, fd_set *reads, fd_set *writes, fd_set *exceptions,
                    const struct timespec *timeout, const sigset_t *mask)
 {
+    sigset_t copy;
     if (!is_awaited(timeout) || count < 0 || count > FD_SETSIZE)
-        return REAL(pselect)(count, reads, writes, exceptions, timeout, mask);
+        return REAL(pselect)(count, reads, writes, exceptions, timeout, without_traps(mask, &copy));
     fd_set *sets[] = {reads, writes, exceptions};
     return select_until(count, sets, emulated_ns() + as_ns(timeout), mask);
 }

@@ -3,7 +3,9 @@
  *     a thread writes to pages that are about to be shared     it waits until they are
  *     a thread reads the time stamp counter                    it gets emulated time
  *
- * Every other SIGSEGV is the program's: its handler is called, or the default action taken. */
+ * Every other SIGSEGV is the program's, also one that somebody sends: its handler is called, on the
+ * stack that it has chosen (sigaltstack), or the default action taken. No thread blocks SIGSEGV
+ * (signal_masks.c). */
 #define _GNU_SOURCE /* RTLD_NEXT */
 
 #include <dlfcn.h>
@@ -12,6 +14,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "library.h"
 
@@ -34,16 +37,33 @@ static bool is_held(uint64_t address)
            address < __atomic_load_n(&held_to, __ATOMIC_SEQ_CST);
 }
 
+/* As if the library had no handler. A thread that faulted does so again. */
+static void take_default_action(bool was_sent)
+{
+    const struct sigaction action = {.sa_handler = SIG_DFL};
+    real_sigaction(SIGSEGV, &action, NULL);
+    if (was_sent)
+        raise(SIGSEGV);
+}
+
 static void let_program_handle(int number, siginfo_t *info, void *context)
 {
-    if (of_program.sa_flags & SA_SIGINFO) {
-        of_program.sa_sigaction(number, info, context);
-    } else if (of_program.sa_handler != SIG_DFL && of_program.sa_handler != SIG_IGN) {
-        of_program.sa_handler(number);
-    } else { /* the instruction faults again, without a handler */
-        struct sigaction action = {.sa_handler = SIG_DFL};
-        real_sigaction(SIGSEGV, &action, NULL);
+    struct sigaction action = of_program;
+    bool was_sent = info->si_code <= 0; /* by kill, raise, ... */
+    if (action.sa_handler == SIG_DFL || (action.sa_handler == SIG_IGN && !was_sent)) {
+        take_default_action(was_sent);
+        return;
     }
+    if (action.sa_handler == SIG_IGN)
+        return;
+    if (action.sa_flags & (int)SA_RESETHAND)
+        of_program.sa_handler = SIG_DFL;
+    sigdelset(&action.sa_mask, SIGSEGV);
+    pthread_sigmask(SIG_BLOCK, &action.sa_mask, NULL); /* up to the handler's end */
+    if (action.sa_flags & SA_SIGINFO)
+        action.sa_sigaction(number, info, context);
+    else
+        action.sa_handler(number);
 }
 
 #if defined(__x86_64__)
@@ -75,6 +95,11 @@ static void handle(int number, siginfo_t *info, void *context)
 {
     static __thread uint64_t last;
     int error = errno;
+    if (info->si_code <= 0) {
+        if (!keep_signal())
+            let_program_handle(number, info, context);
+        return;
+    }
     if (info->si_code == SI_KERNEL && emulate_counter(context)) {
         errno = error;
         return;
@@ -94,7 +119,8 @@ void install_traps(void)
 {
     if (is_installed)
         return;
-    struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    struct sigaction action = {.sa_sigaction = handle,
+                               .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
     real_sigaction(SIGSEGV, &action, &of_program);
     is_installed = true;
 }
@@ -113,14 +139,34 @@ void release_writers(void)
 
 /* ---- the program's own handlers ---------------------------------------------------------- */
 
+/* Whether the masks of the program's other handlers have SIGSEGV. */
+static bool is_masked[NSIG];
+
+static int set_action(int number, const struct sigaction *action, struct sigaction *before)
+{
+    struct sigaction wanted = action ? *action : (struct sigaction){0};
+    bool was_masked = number > 0 && number < NSIG && is_masked[number];
+    bool masks = sigismember(&wanted.sa_mask, SIGSEGV) == 1;
+    sigdelset(&wanted.sa_mask, SIGSEGV);
+    if (real_sigaction(number, action ? &wanted : NULL, before) != 0)
+        return -1;
+    if (before && was_masked)
+        sigaddset(&before->sa_mask, SIGSEGV);
+    if (action)
+        is_masked[number] = masks;
+    return 0;
+}
+
 EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *before)
 {
-    if (number != SIGSEGV || !is_installed)
+    if (number != SIGSEGV)
+        return set_action(number, action, before);
+    if (!is_installed)
         return real_sigaction(number, action, before);
+    struct sigaction wanted = action ? *action : of_program; /* it may be the same as `before` */
     if (before)
         *before = of_program;
-    if (action)
-        of_program = *action;
+    of_program = wanted;
     return 0;
 }
 
