@@ -148,6 +148,16 @@ def test_duration_of_perftest_is_emulated(me: User) -> None:
 
 
 @needs_perftest
+def test_duration_of_perftest_gives_the_rate_of_the_line(me: User) -> None:
+    """It measures how fast the time stamp counter counts, and divides by that. A message is 1/16
+    MiB."""
+    with lab_up(me, spec(rate="100Mbit"), "--clock", "exact"):
+        (line,) = results(run_pair(me, "ib_write_bw", "-F", "-D", "1"))
+    _, messages, _, average, _ = line.split()
+    assert float(average) == pytest.approx(int(messages) / 16, abs=0.01)
+
+
+@needs_perftest
 def test_perftest_runs_until_it_is_stopped(me: User) -> None:
     """It prints the messages of each emulated second."""
     words = ("ib_write_bw", "-F", "-D", "1", "--run_infinitely")
