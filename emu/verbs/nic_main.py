@@ -48,8 +48,9 @@ _NEVER = 2**63 - 1
 _PROGRAMS_TURN = (Outcome.EVENT, Outcome.IDLE)
 _SECONDS_A_TURN = 0.02
 _PS_BETWEEN_DELAYED = 1_000_000
-_LONGEST_RUN_PS = 10**10
-"""10 ms. A program that begins or ends is not answered before."""
+_SHORTEST_LIMIT_PS = 10**10
+"""10 ms. A program that begins or ends is not answered before the end of a run. So a run is
+limited: to this, and in a long rest of all programs to the time that the rest has lasted so far."""
 _SECONDS_A_LOOK = 0.001
 """While nothing happens, at programs that compute without a call of verbs."""
 _SECONDS_BETWEEN_POSTS = 0.1
@@ -201,6 +202,7 @@ class _ExactNics(_Nics):
     def _join(self, at_ns: int) -> None:
         memory, nudge, resume = self._shared
         self._driver.join(memory, Wakes(nudge, resume), endless=True)
+        self._rests_since_ps = 0
         self._idle = select.epoll()
         for source in (self._poll.fileno(), self._driver.nudge, self._server.bell):
             self._idle.register(source, select.EPOLLIN)
@@ -208,8 +210,11 @@ class _ExactNics(_Nics):
     def _turn(self) -> None:
         server, now_ps = self._server.core, self._fabric.now_ps
         if not lib.uverbs_settle(server, self._poll.fileno()):
+            self._rests_since_ps = now_ps
             self._answer()
             return
+        if lib.uverbs_seems_to_wait(server):
+            self._rests_since_ps = now_ps  # it may compute, and must be looked at
         lib.uverbs_charge(server, now_ps)
         lib.uverbs_take_requests(server, now_ps)
         self._server.delayed.carry_out(now_ps)
@@ -219,6 +224,8 @@ class _ExactNics(_Nics):
         self._driver.stop_at_event(self._event, None if until_ps == _NEVER else until_ps)
         while (outcome := self._driver.run(seconds=_SECONDS_A_TURN)) not in _PROGRAMS_TURN:
             self._answer_lab()  # programs may not post: time up to `until` is promised
+        if self._event[0] or lib.uverbs_earliest_end(server, now_ps) <= self._fabric.now_ps:
+            self._rests_since_ps = self._fabric.now_ps
         self._give()
         if outcome is Outcome.IDLE:
             self._rest()
@@ -239,7 +246,8 @@ class _ExactNics(_Nics):
         if self._server.delayed:
             ends.append(now_ps + _PS_BETWEEN_DELAYED)
         end = min(ends)
-        return end if end == _NEVER else min(end, now_ps + _LONGEST_RUN_PS)
+        limit_ps = max(now_ps - self._rests_since_ps, _SHORTEST_LIMIT_PS)
+        return end if end == _NEVER else min(end, now_ps + limit_ps)
 
 
 class _RealNics(_Nics):
