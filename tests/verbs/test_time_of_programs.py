@@ -22,8 +22,8 @@ from tests.support.verbs_programs import ProgramsLab
 from tests.support.waiting import eventually
 
 MS = 1_000_000
-INTERRUPTED, TIMED_OUT = 4, 110
-"""EINTR, ETIMEDOUT."""
+INTERRUPTED, CHANGED, TIMED_OUT = 4, 11, 110
+"""EINTR, EAGAIN, ETIMEDOUT."""
 SPEC = """
 name: slow
 topology: {{kind: leaf-spine, spines: 1, leaves: 1, hosts_per_leaf: 2,
@@ -50,6 +50,7 @@ WAITS = {
     "cond_clockwait": (TIMED_OUT, 0, 500 * MS),
     "mutex_timedlock": (TIMED_OUT, 0, 1000 * MS),
     "alarm-pause": (-1, INTERRUPTED, 2000 * MS),
+    "ualarm": (-1, INTERRUPTED, 300 * MS),
     "alarm-nanosleep": (-1, INTERRUPTED, 1000 * MS),
     "alarm-sleep": (3, 0, 1000 * MS),
     "alarm-poll": (-1, INTERRUPTED, 1000 * MS),
@@ -65,7 +66,23 @@ WAITS = {
     "fork-sleep": (7, 0, 3000 * MS),
     "fork-exec": (0, 0, 0),
     "vfork-exec": (0, 0, 0),
-    "all": (0, 0, 31_750 * MS),
+    "futex": (-1, TIMED_OUT, 1000 * MS),
+    "futex-monotonic": (-1, TIMED_OUT, 500 * MS),
+    "futex-realtime": (-1, TIMED_OUT, 500 * MS),
+    "futex-woken": (0, 0, 300 * MS),
+    "futex-changed": (-1, CHANGED, 0),
+    "syscall-nanosleep": (0, 0, 1000 * MS),
+    "syscall-clock": (1, 0, 0),
+    "thrd_sleep": (0, 0, 1000 * MS),
+    "mtx_timedlock": (1, 0, 1000 * MS),
+    "cnd_timedwait": (1, 0, 1000 * MS),
+    "timedjoin": (TIMED_OUT, 0, 1000 * MS),
+    "clockjoin": (TIMED_OUT, 0, 500 * MS),
+    "thrd_join": (42, 0, 500 * MS),
+    "threads-300": (0, 0, MS),
+    "threads-5000": (CHANGED, 0, MS),
+    "sleep-an-hour": (0, 0, 3_600_000 * MS),
+    "all": (0, 0, 3_640_352 * MS),
 }
 """What programs/time_of_programs.c prints: results, errno and emulated nanoseconds."""
 

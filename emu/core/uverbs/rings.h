@@ -100,7 +100,7 @@ static inline uint64_t uverbs_cq_bytes(uint32_t entries)
 
 /* A queue's doorbell is twice the handle of its queue pair or shared receive queue, plus 1 for
  * receives. */
-enum { UVERBS_THREADS = 256, UVERBS_HANDLES = 8192, UVERBS_DOORBELLS = 2 * UVERBS_HANDLES };
+enum { UVERBS_THREADS = 4096, UVERBS_HANDLES = 8192, UVERBS_DOORBELLS = 2 * UVERBS_HANDLES };
 
 enum uverbs_thread_state { UVERBS_NO_THREAD, UVERBS_RUNS, UVERBS_WAITS };
 

@@ -99,7 +99,7 @@ static void begin_keeping(void)
     pthread_t thread;
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    is_kept = pthread_create(&thread, &attr, keep_time, NULL) == 0;
+    is_kept = create_own_thread(&thread, &attr, keep_time, NULL) == 0;
     pthread_attr_destroy(&attr);
     if (!is_kept)
         debug("there is no thread for time-outs: they do not end");

@@ -226,6 +226,10 @@ static int open_connection(void)
     }
     struct uverbs_reply reply = {0};
     int error = open_session(&made, &reply);
+    if (!error && made.clock.is_exact && !have_places()) {
+        snprintf(reply.reason, sizeof reply.reason, "the program has too many threads");
+        error = EAGAIN;
+    }
     if (error) {
         say_why(reply.reason[0] ? reply.reason : strerror(error));
         end_session(&made);

@@ -12,8 +12,8 @@
  * reads both at one time.
  *
  * Time-outs are in timeouts.c and locks.c, timers in timers.c. Out of reach: programs without libc
- * (static ones, Go) and direct system calls. */
-#define _GNU_SOURCE /* syscall */
+ * (static ones, Go), and system calls without syscall() (system_calls.c). */
+#define _GNU_SOURCE /* RTLD_NEXT, syscall */
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/times.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -94,7 +95,7 @@ int64_t origin_ns(clockid_t clock)
 
 int real_clock_gettime(clockid_t clock, struct timespec *now)
 {
-    return (int)syscall(SYS_clock_gettime, clock, now); /* the vDSO's would trap */
+    return (int)REAL(syscall)(SYS_clock_gettime, clock, now); /* the vDSO's would trap */
 }
 
 EXPORT int clock_gettime(clockid_t clock, struct timespec *now)
@@ -173,7 +174,7 @@ EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *wa
                            struct timespec *left)
 {
     if (!is_emulated() || !is_followed(clock)) {
-        long ended = syscall(SYS_clock_nanosleep, clock, flags, wanted, left);
+        long ended = REAL(syscall)(SYS_clock_nanosleep, clock, flags, wanted, left);
         return ended == 0 ? 0 : errno;
     }
     if (!is_valid(wanted))
@@ -206,6 +207,13 @@ EXPORT unsigned sleep(unsigned seconds)
 {
     struct timespec wanted = {.tv_sec = seconds}, left = {0};
     return nanosleep(&wanted, &left) == 0 ? 0 : (unsigned)(left.tv_sec + (left.tv_nsec > 0));
+}
+
+/* As glibc: -1 for a signal, -2 for a mistake. */
+EXPORT int thrd_sleep(const struct timespec *wanted, struct timespec *left)
+{
+    int error = clock_nanosleep(CLOCK_REALTIME, 0, wanted, left);
+    return error == 0 ? 0 : error == EINTR ? -1 : -2;
 }
 
 /* ---- the time stamp counter ------------------------------------------------------------------ */

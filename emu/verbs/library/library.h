@@ -267,6 +267,12 @@ int64_t emulated_ns(void);
 
 /* The calling thread leaves its place when it ends. */
 void watch_thread(void);
+/* A thread of this library, which may begin although the program has all threads that it may have.
+ */
+int create_own_thread(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),
+                      void *argument);
+/* Whether there are places for all threads of the program. */
+bool have_places(void);
 /* All threads get a place in the session. */
 void count_threads(void);
 /* In a child. */
@@ -293,6 +299,15 @@ void clear_alarm_locked(struct alarm *alarm);
 void put_alarm(struct alarm *alarm, int64_t at_ns);
 /* In a child. */
 void forget_alarms(void);
+
+/* ---- slices.c ------------------------------------------------------------------------------ */
+
+/* Tries up to a time of CLOCK_REALTIME, which is real. Returns 0 or an error, ETIMEDOUT for the
+ * time. */
+typedef int attempt(void *of, const struct timespec *at);
+
+/* Tries until an emulated time. Returns 0 or an error, ETIMEDOUT for the time. */
+int wait_in_slices(attempt *attempt, void *of, int64_t until_ns);
 
 /* ---- timers.c ------------------------------------------------------------------------------ */
 

@@ -1,16 +1,15 @@
-/* Waits for locks, condition variables and semaphores end at emulated times.
+/* Waits for locks, condition variables, semaphores and ends of threads end at emulated times.
  *
  *     condition variable   an alarm wakes those who wait for it, which any of them may expect
- *     others               the real call, again and again with short real time-outs; an alarm says
- *                          that the next of these is the end, and emulated time stands until then
- */
+ *     others               in slices (slices.c)
+ *
+ * Those of C11 (mtx_t, cnd_t) are those of POSIX by other names. */
 #define _GNU_SOURCE /* pthread_cond_clockwait */
 
 #include <semaphore.h>
+#include <threads.h>
 
 #include "library.h"
-
-enum { FIRST_SLICE_NS = 100000, LONGEST_SLICE_NS = 10000000 };
 
 /* When a wait up to this time of a clock ends. */
 static int64_t end_of(clockid_t clock, const struct timespec *at)
@@ -79,48 +78,6 @@ EXPORT int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mu
     if (!is_awaited(clock, at))
         return real_cond_timedwait(condition, mutex, at);
     return wait_for_condition(condition, mutex, end_of(clock, at));
-}
-
-/* ---- in slices ------------------------------------------------------------------------------- */
-
-/* Tries up to a real time. Returns 0 or an error, ETIMEDOUT for the time. */
-typedef int attempt(void *lock, const struct timespec *at);
-
-static void stand_still(struct alarm *alarm)
-{
-    (void)alarm;
-    hold_time();
-}
-
-static struct timespec real_time_in(int64_t ns)
-{
-    struct timespec now;
-    real_clock_gettime(CLOCK_REALTIME, &now);
-    return as_timespec(as_ns(&now) + ns);
-}
-
-static void end_slices(void *alarm)
-{
-    clear_alarm(alarm);
-    if (((struct alarm *)alarm)->has_rung)
-        release_time();
-}
-
-static int wait_in_slices(attempt *attempt, void *lock, int64_t until_ns)
-{
-    struct alarm end = {.ring = stand_still};
-    int error;
-    set_alarm(&end, until_ns);
-    pthread_cleanup_push(end_slices, &end);
-    for (int64_t slice_ns = FIRST_SLICE_NS;;) {
-        struct timespec at = real_time_in(slice_ns);
-        error = attempt(lock, &at);
-        if (error != ETIMEDOUT || __atomic_load_n(&end.has_rung, __ATOMIC_SEQ_CST))
-            break;
-        slice_ns = slice_ns < LONGEST_SLICE_NS ? 2 * slice_ns : slice_ns;
-    }
-    pthread_cleanup_pop(1);
-    return error;
 }
 
 /* ---- semaphores ----------------------------------------------------------------------------- */
@@ -197,4 +154,50 @@ EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct times
     if (!is_awaited(CLOCK_REALTIME, at))
         return attempt_write(lock, at);
     return wait_in_slices(attempt_write, lock, end_of(CLOCK_REALTIME, at));
+}
+
+/* ---- ends of threads ------------------------------------------------------------------------ */
+
+struct join {
+    pthread_t thread;
+    void **result;
+};
+
+static int attempt_join(void *of, const struct timespec *at)
+{
+    const struct join *join = of;
+    return REAL(pthread_timedjoin_np)(join->thread, join->result, at);
+}
+
+EXPORT int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock,
+                                const struct timespec *at)
+{
+    struct join join = {.thread = thread, .result = result};
+    if (!at || !is_awaited(clock, at))
+        return REAL(pthread_clockjoin_np)(thread, result, clock, at);
+    return wait_in_slices(attempt_join, &join, end_of(clock, at));
+}
+
+EXPORT int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *at)
+{
+    return pthread_clockjoin_np(thread, result, CLOCK_REALTIME, at);
+}
+
+/* ---- C11 ------------------------------------------------------------------------------------ */
+
+static int as_c11(int error)
+{
+    return error == 0 ? thrd_success : error == ETIMEDOUT ? thrd_timedout : thrd_error;
+}
+
+EXPORT int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict at)
+{
+    return as_c11(pthread_mutex_timedlock((pthread_mutex_t *)mutex, at));
+}
+
+EXPORT int cnd_timedwait(cnd_t *restrict condition, mtx_t *restrict mutex,
+                         const struct timespec *restrict at)
+{
+    return as_c11(
+        pthread_cond_timedwait((pthread_cond_t *)condition, (pthread_mutex_t *)mutex, at));
 }

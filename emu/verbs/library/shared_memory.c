@@ -453,7 +453,7 @@ static int run(struct task *task)
     int error = 0;
     if (!holds_stack(task->range, task))
         carry_out(task);
-    else if ((error = pthread_create(&thread, NULL, carry_out, task)) == 0)
+    else if ((error = create_own_thread(&thread, NULL, carry_out, task)) == 0)
         pthread_join(thread, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_mutex_unlock(&sharing);

@@ -2,11 +2,14 @@
  *
  * Each is in a list. When the program connects to the NICs, all that are in the list get a place in
  * the session (waiting.c); later ones get it before they begin. A thread that clone() starts
- * without pthread_create counts from its first call of the library. */
+ * without pthread_create or thrd_create counts from its first call of the library.
+ *
+ * In emulated time each thread needs a place. There are UVERBS_THREADS, some of which are for this
+ * library's own threads; beyond that no thread begins (EAGAIN). */
 #define _GNU_SOURCE /* RTLD_NEXT, pthread_attr_getsigmask_np */
 
 #include <stdlib.h>
-#include <sys/syscall.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include "library.h"
@@ -18,14 +21,18 @@ struct thread {
 
 struct start {
     void *(*routine)(void *);
+    int (*of_c11)(void *); /* in place of `routine` */
     void *argument;
     bool holds_time, blocks_traps;
 };
+
+enum { OWN_PLACES = 8, PROGRAM_PLACES = UVERBS_THREADS - OWN_PLACES };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER;
 static struct thread *threads;
+static uint32_t count; /* of those in the list, and of those that begin */
 static __thread struct thread self;
 
 /* ---- the list ------------------------------------------------------------------------------ */
@@ -46,6 +53,7 @@ static void thread_ends(void *value)
     (void)value;
     unlist();
     leave_place();
+    __atomic_sub_fetch(&count, 1, __ATOMIC_SEQ_CST);
 }
 
 static void make_key(void)
@@ -63,7 +71,7 @@ static void enlist(void)
 {
     watch_thread();
     pthread_mutex_lock(&listing);
-    self = (struct thread){.tid = (uint32_t)syscall(SYS_gettid), .next = threads};
+    self = (struct thread){.tid = (uint32_t)gettid(), .next = threads};
     threads = &self;
     pthread_mutex_unlock(&listing);
 }
@@ -71,7 +79,16 @@ static void enlist(void)
 __attribute__((constructor)) static void enlist_first(void)
 {
     inherit_mask(false);
+    count = 1;
     enlist();
+}
+
+bool have_places(void)
+{
+    if (__atomic_load_n(&count, __ATOMIC_SEQ_CST) <= PROGRAM_PLACES)
+        return true;
+    debug("in emulated time a program has at most %d threads", (int)PROGRAM_PLACES);
+    return false;
 }
 
 void count_threads(void)
@@ -86,6 +103,7 @@ void forget_threads(void)
 {
     pthread_mutex_init(&listing, NULL);
     threads = NULL;
+    count = 1;
     enlist();
 }
 
@@ -101,6 +119,8 @@ static void *run(void *of)
         is_active();
         release_time();
     }
+    if (start.of_c11)
+        return (void *)(intptr_t)start.of_c11(start.argument); // NOLINT: as thrd_join expects
     return start.routine(start.argument);
 }
 
@@ -112,19 +132,17 @@ static bool passes_mask(const pthread_attr_t *attr)
     return !has_own && blocks_traps();
 }
 
-EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),
-                          void *argument)
+static int begin_thread(pthread_t *thread, const pthread_attr_t *attr, const struct start *of)
 {
     struct start *start = malloc(sizeof *start);
+    bool holds_time = is_emulated();
     if (!start)
         return EAGAIN;
-    *start = (struct start){.routine = routine,
-                            .argument = argument,
-                            .holds_time = is_emulated(),
-                            .blocks_traps = passes_mask(attr)};
-    if (start->holds_time)
+    *start = *of;
+    start->holds_time = holds_time;
+    start->blocks_traps = passes_mask(attr);
+    if (holds_time)
         hold_time();
-    bool holds_time = start->holds_time;
     int error = REAL(pthread_create)(thread, attr, run, start);
     if (!error)
         return 0;
@@ -132,4 +150,39 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
         release_time();
     free(start);
     return error;
+}
+
+/* `most`: how many threads there may be then, if time is emulated. */
+static int begin_counted(pthread_t *thread, const pthread_attr_t *attr, const struct start *of,
+                         uint32_t most)
+{
+    int error = EAGAIN;
+    if (__atomic_add_fetch(&count, 1, __ATOMIC_SEQ_CST) <= most || !is_emulated())
+        error = begin_thread(thread, attr, of);
+    else
+        debug("no more threads: in emulated time a program has at most %d", (int)PROGRAM_PLACES);
+    if (error)
+        __atomic_sub_fetch(&count, 1, __ATOMIC_SEQ_CST);
+    return error;
+}
+
+int create_own_thread(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),
+                      void *argument)
+{
+    const struct start start = {.routine = routine, .argument = argument};
+    return begin_counted(thread, attr, &start, UVERBS_THREADS);
+}
+
+EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),
+                          void *argument)
+{
+    const struct start start = {.routine = routine, .argument = argument};
+    return begin_counted(thread, attr, &start, PROGRAM_PLACES);
+}
+
+EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
+{
+    const struct start start = {.of_c11 = routine, .argument = argument};
+    int error = begin_counted(thread, NULL, &start, PROGRAM_PLACES);
+    return error == 0 ? thrd_success : error == ENOMEM ? thrd_nomem : thrd_error;
 }

@@ -1,6 +1,6 @@
 /* Timers that expire at emulated times.
  *
- *     alarm, setitimer(ITIMER_REAL)     a signal
+ *     alarm, ualarm, setitimer          a signal (of ITIMER_REAL)
  *     timer_create                      a signal, a new thread, or nothing
  *     timerfd_create                    an eventfd, whose count is that of expirations
  *
@@ -151,6 +151,18 @@ EXPORT unsigned alarm(unsigned seconds)
     return (unsigned)(before.it_value.tv_sec + (before.it_value.tv_usec > 0));
 }
 
+EXPORT useconds_t ualarm(useconds_t us, useconds_t interval_us)
+{
+    enum { US_PER_S = 1000000 };
+    const struct itimerval wanted = {
+        .it_value = {us / US_PER_S, us % US_PER_S},
+        .it_interval = {interval_us / US_PER_S, interval_us % US_PER_S}};
+    struct itimerval before = {0};
+    if (setitimer(ITIMER_REAL, &wanted, &before) != 0)
+        return (useconds_t)-1;
+    return (useconds_t)(before.it_value.tv_sec * US_PER_S + before.it_value.tv_usec);
+}
+
 /* ---- timers with a number -------------------------------------------------------------------- */
 
 struct numbered_timer {
@@ -173,9 +185,9 @@ static void queue_signal(void *of)
     info.si_timerid = (int)(timer - timers);
     info.si_value = event->sigev_value;
     if (event->sigev_notify == SIGEV_THREAD_ID)
-        syscall(SYS_rt_tgsigqueueinfo, getpid(), event->_sigev_un._tid, event->sigev_signo, &info);
-    else
-        syscall(SYS_rt_sigqueueinfo, getpid(), event->sigev_signo, &info);
+        REAL(syscall)
+    (SYS_rt_tgsigqueueinfo, getpid(), event->_sigev_un._tid, event->sigev_signo, &info);
+    else REAL(syscall)(SYS_rt_sigqueueinfo, getpid(), event->sigev_signo, &info);
 }
 
 static void *notify(void *of)
@@ -191,7 +203,7 @@ static void begin_thread(struct numbered_timer *timer)
     pthread_t thread;
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_create(&thread, &attr, notify, &timer->event);
+    create_own_thread(&thread, &attr, notify, &timer->event);
     pthread_attr_destroy(&attr);
 }
 

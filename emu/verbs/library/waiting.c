@@ -2,7 +2,7 @@
  *
  * On the exact clock emulated time stands while any thread computes. So a thread that finds nothing
  * to do says that it waits, and sleeps until the NICs have something for it. */
-#define _GNU_SOURCE /* syscall */
+#define _GNU_SOURCE /* RTLD_NEXT, syscall */
 
 #include <errno.h>
 #include <limits.h>
@@ -81,7 +81,7 @@ void count_thread(uint32_t tid)
 /* Another thread may have taken the place for this one. */
 static void take_place(struct uverbs_session *of)
 {
-    uint32_t tid = (uint32_t)syscall(SYS_gettid);
+    uint32_t tid = (uint32_t)gettid();
     struct uverbs_thread *place = present_place(of, tid);
     own = place ? place : new_place(of, tid);
     session = of;
@@ -92,8 +92,7 @@ static void take_place(struct uverbs_session *of)
 void leave_place(void)
 {
     const struct connection *nics = present_connection();
-    struct uverbs_thread *place =
-        nics ? present_place(nics->session, (uint32_t)syscall(SYS_gettid)) : NULL;
+    struct uverbs_thread *place = nics ? present_place(nics->session, (uint32_t)gettid()) : NULL;
     own = NULL;
     session = NULL;
     if (!place)
@@ -155,7 +154,8 @@ bool end_wait(uint32_t wakes)
     static const struct timespec long_enough = {.tv_sec = 1000000000};
     bool interrupted = false;
     while (own && load(&own->wakes) == wakes) {
-        long ended = syscall(SYS_futex, &own->wakes, FUTEX_WAIT, wakes, &long_enough, NULL, 0);
+        long ended =
+            REAL(syscall)(SYS_futex, &own->wakes, FUTEX_WAIT, wakes, &long_enough, NULL, 0);
         if (ended < 0 && errno == EINTR) {
             interrupted = true;
             if (run_again(own))
@@ -206,11 +206,11 @@ void send_signal(int number, void (*send)(void *), void *of)
     hold_time();
     send(of);
     for (int looks = 0; looks < LOOKS_AT_SIGNAL && is_pending(number); looks++)
-        syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &between_looks, NULL);
+        REAL(syscall)(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &between_looks, NULL);
     for (uint32_t i = 0; i < count; i++) {
         struct uverbs_thread *thread = &session->threads[woken[i]];
         __atomic_add_fetch(&thread->wakes, 1, __ATOMIC_SEQ_CST);
-        syscall(SYS_futex, &thread->wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+        REAL(syscall)(SYS_futex, &thread->wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     }
     release_time();
 }
@@ -226,7 +226,7 @@ static void wait_until_time_stands(const struct uverbs_time *time)
         if (looks < QUICK_LOOKS)
             sched_yield();
         else
-            syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &between_looks, NULL);
+            REAL(syscall)(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &between_looks, NULL);
     }
     release_time();
 }

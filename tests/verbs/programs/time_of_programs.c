@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -12,10 +13,12 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/times.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -151,6 +154,8 @@ static void wait_for_signals(void)
     sigaction(SIGUSR1, &action, NULL);
     alarm(2);
     TELL("alarm-pause", pause());
+    ualarm(300000, 0);
+    TELL("ualarm", pause());
     alarm(1);
     TELL("alarm-nanosleep", nanosleep(&two, NULL));
     alarm(1);
@@ -195,6 +200,109 @@ static void wait_for_timers(void)
     TELL("timerfd-poll", poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1));
     close(fd);
     TELL("times", ticks_of_a_sleep());
+}
+
+/* ---- C11, and system calls ---------------------------------------------------------------- */
+
+static int sleep_two(void *unused)
+{
+    struct timespec two = as_timespec(2 * S);
+    (void)unused;
+    thrd_sleep(&two, NULL);
+    return 42;
+}
+
+static int joined(thrd_t thread)
+{
+    int result = 0;
+    thrd_join(thread, &result);
+    return result;
+}
+
+static void *change_late(void *word)
+{
+    usleep(300000);
+    __atomic_store_n((int *)word, 1, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1);
+    return NULL;
+}
+
+static long futex(int *word, int operation, const struct timespec *timeout)
+{
+    return syscall(SYS_futex, word, operation, 0, timeout, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+static void wait_by_system_calls(void)
+{
+    struct timespec one = as_timespec(S), end = at(CLOCK_MONOTONIC, S), now = {0};
+    pthread_t thread;
+    int word = 0;
+    TELL("futex", futex(&word, FUTEX_WAIT_PRIVATE, &one));
+    end = at(CLOCK_MONOTONIC, 500 * MS);
+    TELL("futex-monotonic", futex(&word, FUTEX_WAIT_BITSET_PRIVATE, &end));
+    end = at(CLOCK_REALTIME, 500 * MS);
+    TELL("futex-realtime", futex(&word, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME, &end));
+    pthread_create(&thread, NULL, change_late, &word);
+    TELL("futex-woken", futex(&word, FUTEX_WAIT_PRIVATE, &one));
+    pthread_join(thread, NULL);
+    TELL("futex-changed", futex(&word, FUTEX_WAIT_PRIVATE, &one));
+    TELL("syscall-nanosleep", syscall(SYS_nanosleep, &one, NULL));
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    TELL("syscall-clock", now.tv_sec * S + now.tv_nsec == now_ns(CLOCK_MONOTONIC));
+}
+
+static void wait_by_c11(void)
+{
+    struct timespec one = as_timespec(S), end;
+    thrd_t thread;
+    mtx_t mutex;
+    cnd_t condition;
+    mtx_init(&mutex, mtx_timed);
+    cnd_init(&condition);
+    mtx_lock(&mutex);
+    TELL("thrd_sleep", thrd_sleep(&one, NULL));
+    end = at(CLOCK_REALTIME, S);
+    TELL("mtx_timedlock", mtx_timedlock(&mutex, &end) == thrd_timedout);
+    end = at(CLOCK_REALTIME, S);
+    TELL("cnd_timedwait", cnd_timedwait(&condition, &mutex, &end) == thrd_timedout);
+    thrd_create(&thread, sleep_two, NULL);
+    end = at(CLOCK_REALTIME, S);
+    TELL("timedjoin", pthread_timedjoin_np(thread, NULL, &end));
+    end = at(CLOCK_MONOTONIC, 500 * MS);
+    TELL("clockjoin", pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &end));
+    TELL("thrd_join", joined(thread));
+}
+
+/* ---- many threads ---------------------------------------------------------------------------- */
+
+static void *sleep_a_little(void *unused)
+{
+    usleep(1000);
+    return unused;
+}
+
+/* The error that ends a series of `count` threads; then `count` is how many have begun. */
+static int begin_threads(int *count)
+{
+    static pthread_t threads[5000];
+    pthread_attr_t attr;
+    int error = 0, begun = 0;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, 1 << 16);
+    while (begun < *count &&
+           (error = pthread_create(&threads[begun], &attr, sleep_a_little, NULL)) == 0)
+        begun++;
+    for (int i = 0; i < begun; i++)
+        pthread_join(threads[i], NULL);
+    *count = begun;
+    return error;
+}
+
+static void wait_for_many(void)
+{
+    int few = 300, many = 5000;
+    TELL("threads-300", begin_threads(&few));
+    TELL("threads-5000", begin_threads(&many));
 }
 
 /* ---- children ------------------------------------------------------------------------------ */
@@ -251,6 +359,10 @@ int main(void)
     wait_for_signals();
     wait_for_timers();
     wait_for_children();
+    wait_by_system_calls();
+    wait_by_c11();
+    wait_for_many();
+    TELL("sleep-an-hour", sleep(3600));
     printf("all 0 0 %ld\n", (long)(now_ns(CLOCK_MONOTONIC) - from_ns));
     return 0;
 }
