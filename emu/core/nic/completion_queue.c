@@ -95,12 +95,14 @@ bool cq_poll(struct cq *cq, struct work_completion *completion)
     return true;
 }
 
-void cq_forget(struct cq *cq, uint32_t qp_num)
+void cq_forget(struct cq *cq, uint32_t qp_num, cq_drop *drop, void *of)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < cq->count; i++) {
         const struct work_completion *entry = &cq->ring[(cq->first + i) % cq->capacity];
-        if (entry->qp_num != qp_num)
+        if (entry->qp_num == qp_num)
+            drop(entry, of);
+        else
             cq->ring[(cq->first + kept++) % cq->capacity] = *entry;
     }
     cq->count = kept;

@@ -8,7 +8,10 @@
  * lost and the queue is overrun. */
 void cq_put(struct cq *cq, const struct work_completion *completion);
 
-/* Drops the completions of that queue pair that have not been polled. */
-void cq_forget(struct cq *cq, uint32_t qp_num);
+typedef void cq_drop(const struct work_completion *completion, void *of);
+
+/* Takes out the completions of that queue pair that have not been polled, and gives each to
+ * `drop`. */
+void cq_forget(struct cq *cq, uint32_t qp_num, cq_drop *drop, void *of);
 
 #endif

@@ -38,12 +38,14 @@ struct receive_pool {
 struct verbs_srq {
     struct srq srq;
     struct receive_pool pool;
+    receive_dropped *dropped; /* or NULL */
 };
 
 struct verbs_qp {
     struct qp *qp;
     uint32_t qp_num;
     struct cq *send_cq, *recv_cq;
+    struct verbs_srq *srq; /* or NULL */
     struct send_slot *slots, *free;
     struct sge *sges; /* MAX_SGE for each slot */
     uint8_t *inlined; /* `max_inline_data` bytes for each slot */
@@ -130,6 +132,8 @@ struct verbs_qp *verbs_qp_new(struct qp *qp, struct cq *send_cq, struct cq *recv
     if (!made)
         return NULL;
     *made = (struct verbs_qp){.qp = qp, .qp_num = qp->qpn, .send_cq = send_cq, .recv_cq = recv_cq};
+    if (qp->config.srq)
+        made->srq = container_of(qp->config.srq, struct verbs_srq, srq);
     if (slots_init(made, max_send_wr, max_inline_data) && pool_init(&made->receives, max_recv_wr)) {
         qp->owner = made;
         return made;
@@ -138,10 +142,22 @@ struct verbs_qp *verbs_qp_new(struct qp *qp, struct cq *send_cq, struct cq *recv
     return NULL;
 }
 
+static void drop_receive(const struct verbs_qp *qp, uint64_t wr_id)
+{
+    if (qp->srq && qp->srq->dropped)
+        qp->srq->dropped(wr_id);
+}
+
+static void drop(const struct work_completion *completion, void *of)
+{
+    if (completion->is_receive)
+        drop_receive(of, completion->wr_id);
+}
+
 static void forget_completions(struct verbs_qp *qp)
 {
-    cq_forget(qp->send_cq, qp->qp_num);
-    cq_forget(qp->recv_cq, qp->qp_num);
+    cq_forget(qp->send_cq, qp->qp_num, drop, qp);
+    cq_forget(qp->recv_cq, qp->qp_num, drop, qp);
 }
 
 void verbs_qp_free(struct verbs_qp *qp)
@@ -164,6 +180,11 @@ void verbs_watch(struct verbs_qp *qp, struct event_watch *watch)
 void verbs_srq_watch(struct verbs_srq *srq, struct event_watch *watch)
 {
     srq->srq.watch = watch;
+}
+
+void verbs_srq_on_dropped(struct verbs_srq *srq, receive_dropped *dropped)
+{
+    srq->dropped = dropped;
 }
 
 void verbs_srq_arm(struct verbs_srq *srq, uint32_t limit)
@@ -415,8 +436,10 @@ static void received(struct receive *receive, picoseconds now)
     const struct verbs_qp *owner = receive->qp->owner;
     slot->next_free = slot->pool->free;
     slot->pool->free = slot;
-    if (receive->status == STATUS_CANCELLED)
+    if (receive->status == STATUS_CANCELLED) {
+        drop_receive(owner, slot->wr_id);
         return;
+    }
     const struct host_path *path = &receive->qp->nic->config.path;
     picoseconds in_memory = host_path_after(path, receive->received_bytes);
     struct work_completion completion = {.wr_id = slot->wr_id,

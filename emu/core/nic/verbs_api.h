@@ -101,6 +101,10 @@ void verbs_srq_free(struct verbs_srq *srq);
 /* Notes events from now on, until the end. */
 void verbs_watch(struct verbs_qp *qp, struct event_watch *watch);
 void verbs_srq_watch(struct verbs_srq *srq, struct event_watch *watch);
+/* From now on `dropped` gets the wr_id of each receive that a queue pair took and that has no
+ * completion, as the queue pair was reset or removed. */
+typedef void receive_dropped(uint64_t wr_id);
+void verbs_srq_on_dropped(struct verbs_srq *srq, receive_dropped *dropped);
 /* NIC_SRQ_LIMIT_REACHED happens once, as soon as fewer receives than `limit` are posted; 0: it does
  * not. */
 void verbs_srq_arm(struct verbs_srq *srq, uint32_t limit);

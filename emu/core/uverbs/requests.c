@@ -24,12 +24,15 @@ static const uint8_t *slot_of(const struct uverbs_ring *ring, uint32_t number)
     return ring->shared->bytes + (size_t)(number % ring->slots) * ring->slot_bytes;
 }
 
-/* Whether the program has posted one more, which is `*request` then. */
+/* Whether the program has posted one more, which is `*request` then. A program that posts more than
+ * the queue holds has written over the oldest. */
 static bool take(struct uverbs_ring *ring, struct request *request)
 {
-    uint32_t waiting = load(&ring->shared->head) - ring->taken;
-    if (waiting == 0 || waiting > ring->slots)
+    uint32_t head = load(&ring->shared->head);
+    if (head == ring->taken)
         return false;
+    if (head - ring->taken > ring->slots)
+        ring->taken = head - ring->slots;
     memcpy(request, slot_of(ring, ring->taken),
            ring->slot_bytes < sizeof *request ? ring->slot_bytes : sizeof *request);
     ring->taken++;
@@ -95,6 +98,14 @@ static void submit_receive(struct uverbs_receive_queue *queue, const struct requ
                   : verbs_submit_srq_recv(queue->srq, id, request->sges, request->wqe.sge_count);
     if (!is_posted)
         uverbs_free_ticket(ticket);
+}
+
+void uverbs_drop_receive(uint64_t wr_id)
+{
+    struct uverbs_ticket *ticket = (struct uverbs_ticket *)(uintptr_t)wr_id; // NOLINT
+    struct uverbs_receive_queue *queue = ticket->receives;
+    uverbs_free_ticket(ticket);
+    __atomic_store_n(&queue->ring.shared->dropped, ++queue->dropped, __ATOMIC_RELEASE);
 }
 
 static void take_receives(struct uverbs_receive_queue *queue, picoseconds now)

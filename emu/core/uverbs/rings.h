@@ -45,7 +45,8 @@ struct uverbs_queue {
     uint32_t tail; /* of the NICs */
     uint32_t rung; /* its handle is among the doorbells */
     uint32_t slots, slot_bytes;
-    uint32_t padding[11];
+    uint32_t dropped; /* of the NICs: receives of a shared queue that end without a completion */
+    uint32_t padding[10];
     uint8_t bytes[];
 };
 

@@ -86,6 +86,7 @@ struct uverbs_receive_queue {
     struct verbs_qp *qp; /* NULL: of `srq` */
     struct verbs_srq *srq;
     struct event_watch watch; /* of `srq` */
+    uint32_t dropped;         /* as the program knows */
 };
 
 struct uverbs_completions {
@@ -99,6 +100,9 @@ struct uverbs_completions {
     bool is_overrun; /* the program knows */
     int channel_fd;
 };
+
+/* requests.c: the program gets its place in a shared queue back without a completion. */
+void uverbs_drop_receive(uint64_t ticket);
 
 /* waiting.c: of a new client. */
 void uverbs_begin_waiting(struct uverbs_client *client);

@@ -202,8 +202,10 @@ struct uverbs_receive_queue *uverbs_receives_new(struct uverbs_client *client, u
     if (queue->tickets && ring_open(&queue->ring, memory_fd, slots, slot_bytes)) {
         uverbs_receives_reset(queue);
         client->receives[handle] = queue;
-        if (srq)
+        if (srq) {
             verbs_srq_watch(srq, &queue->watch);
+            verbs_srq_on_dropped(srq, uverbs_drop_receive);
+        }
         return queue;
     }
     uverbs_receives_free(queue);

@@ -227,6 +227,8 @@ int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t size);
 void set_wr_functions(struct emu_qp *qp);
 void set_poll_functions(struct emu_cq *cq);
+/* The NICs have reset or removed the queue pair: its completions that were not polled go, too. */
+void drop_completions(struct emu_qp *qp);
 
 /* The thread has posted or taken something since it last polled in vain. */
 extern __thread bool looks_elsewhere;

@@ -100,7 +100,34 @@ static void free_places(struct emu_qp *qp, const struct uverbs_cqe *entry)
         __atomic_add_fetch(&qp->receives.completed, 1, __ATOMIC_RELEASE);
 }
 
-/* The next entry; those of queue pairs that have been destroyed are left out. */
+/* The entries of a queue pair that is reset or destroyed leave the queue; the others keep their
+ * order. The NICs have taken its own out of what they will add, and write at `head` only. The
+ * receives' places in a shared queue are free again. */
+static void drop_entries(struct emu_cq *cq, struct emu_qp *qp)
+{
+    pthread_mutex_lock(&cq->lock);
+    uint32_t head = __atomic_load_n(&cq->shared->head, __ATOMIC_ACQUIRE), kept = head;
+    for (uint32_t i = head; i-- != cq->tail;) {
+        const struct uverbs_cqe *entry = &cq->shared->at[i % cq->entries];
+        if (entry->qp_num != qp->qp.qp_base.qp_num)
+            cq->shared->at[--kept % cq->entries] = *entry;
+        else if (entry->is_receive && qp->srq)
+            __atomic_add_fetch(&qp->srq->ring.completed, 1, __ATOMIC_RELEASE);
+    }
+    cq->tail = kept;
+    __atomic_store_n(&cq->shared->tail, kept, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&cq->lock);
+}
+
+void drop_completions(struct emu_qp *qp)
+{
+    const struct ibv_qp *of = &qp->qp.qp_base;
+    drop_entries((struct emu_cq *)of->send_cq, qp);
+    if (of->recv_cq != of->send_cq)
+        drop_entries((struct emu_cq *)of->recv_cq, qp);
+}
+
+/* The next entry; those of queue pairs that this process does not have are left out. */
 static bool take(struct emu_cq *cq, struct uverbs_cqe *entry)
 {
     while (__atomic_load_n(&cq->shared->head, __ATOMIC_ACQUIRE) != cq->tail) {

@@ -159,6 +159,7 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
     if (error)
         return error;
     remember(qp->handle, NULL);
+    drop_completions((struct emu_qp *)qp);
     await_acknowledgements(&qp->events_completed, &((struct emu_qp *)qp)->async_events);
     remember_qp(qp->qp_num, NULL);
     free_qp((struct emu_qp *)qp);
@@ -255,12 +256,22 @@ static void note(struct ibv_qp_attr *own, const struct ibv_qp_attr *attr, int ma
 #undef NOTE
 }
 
-/* A queue pair that is reset forgets its requests, and completions that were not polled. */
+static void empty_ring(struct emu_ring *ring)
+{
+    if (!ring->shared)
+        return;
+    pthread_mutex_lock(&ring->lock);
+    ring->completed = ring->head;
+    pthread_mutex_unlock(&ring->lock);
+}
+
+/* A queue pair that is reset forgets its requests, and completions that were not polled. They leave
+ * their queue first: one that is polled later would free its place once more. */
 static void empty(struct emu_qp *qp)
 {
-    qp->sends.completed = qp->sends.head;
-    if (qp->receives.shared)
-        qp->receives.completed = qp->receives.head;
+    drop_completions(qp);
+    empty_ring(&qp->sends);
+    empty_ring(&qp->receives);
 }
 
 EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)

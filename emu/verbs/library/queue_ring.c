@@ -27,7 +27,9 @@ void ring_destroy(struct emu_ring *ring)
 
 struct uverbs_wqe *ring_next(struct emu_ring *ring)
 {
-    if (ring->head - __atomic_load_n(&ring->completed, __ATOMIC_ACQUIRE) >= ring->slots)
+    uint32_t ended = __atomic_load_n(&ring->completed, __ATOMIC_ACQUIRE) +
+                     __atomic_load_n(&ring->shared->dropped, __ATOMIC_ACQUIRE);
+    if (ring->head - ended >= ring->slots)
         return NULL;
     size_t offset = (size_t)(ring->head % ring->slots) * ring->slot_bytes;
     return (struct uverbs_wqe *)(ring->shared->bytes + offset); // NOLINT
