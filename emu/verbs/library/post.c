@@ -81,6 +81,16 @@ static bool put_inline(struct uverbs_wqe *wqe, const struct ibv_sge *list, int c
     return true;
 }
 
+/* ibv_post_send(3): inline data is "valid only for Send and RDMA Write". Devices differ in what
+ * they do with the flag elsewhere; some end the queue pair. An error at once shows the mistake. */
+static bool takes_inline(const struct uverbs_wqe *wqe)
+{
+    bool takes = wqe->verb < VERB_READ;
+    if (!takes)
+        debug("a READ or an atomic has no inline data: post it without IBV_SEND_INLINE");
+    return takes;
+}
+
 static uint8_t flags_of(const struct emu_qp *qp, unsigned flags)
 {
     bool is_signaled = qp->signals_all || flags & IBV_SEND_SIGNALED;
@@ -102,9 +112,10 @@ static int put_send(struct emu_qp *qp, const struct ibv_send_wr *wr)
         return EINVAL;
     if (qp->is_datagram)
         set_destination(wqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
-    bool fits = wr->send_flags & IBV_SEND_INLINE
-                    ? put_inline(wqe, wr->sg_list, wr->num_sge, qp->max_inline_data)
-                    : put_list(wqe, wr->sg_list, wr->num_sge, qp->max_send_sge);
+    bool fits =
+        wr->send_flags & IBV_SEND_INLINE
+            ? takes_inline(wqe) && put_inline(wqe, wr->sg_list, wr->num_sge, qp->max_inline_data)
+            : put_list(wqe, wr->sg_list, wr->num_sge, qp->max_send_sge);
     if (!fits)
         return EINVAL;
     qp->sends.head++;
@@ -200,7 +211,9 @@ static struct uverbs_wqe *next_built(struct emu_qp *qp, uint8_t verb)
         qp->building_error = ENOMEM;
     qp->building = wqe ? wqe : &lost.wqe;
     *qp->building = (struct uverbs_wqe){
-        .wr_id = qp->qp.wr_id, .verb = verb, .flags = flags_of(qp, qp->qp.wr_flags)};
+        .wr_id = qp->qp.wr_id,
+        .verb = verb,
+        .flags = flags_of(qp, qp->qp.wr_flags & ~(unsigned)IBV_SEND_INLINE)}; /* a setter says so */
     qp->sends.head += wqe != NULL;
     return qp->building;
 }
@@ -277,6 +290,8 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t count,
                                     const struct ibv_data_buf *list)
 {
     own(qp)->building->flags |= UVERBS_INLINE;
+    if (!takes_inline(own(qp)->building))
+        own(qp)->building_error = EINVAL;
     for (size_t i = 0; i < count; i++) {
         struct ibv_sge sge = {.addr = (uintptr_t)list[i].addr, .length = (uint32_t)list[i].length};
         if (!put_inline(own(qp)->building, &sge, 1, own(qp)->max_inline_data))
