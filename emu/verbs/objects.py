@@ -391,6 +391,8 @@ class ProgramObjects:
             name: getattr(attr, name) for name, bit in _ATTRIBUTES.items() if attr.given & bit
         }
         state = qp.qp_state
+        if attr.given & lib.UVERBS_CUR_STATE and attr.cur_state != state:
+            raise Refused(errno.EINVAL, f"cur_qp_state is wrong: the queue pair is in {state.name}")
         if attr.given & lib.UVERBS_STATE:
             state = self._member(QPState, attr.state)
         if attr.given & lib.UVERBS_ACCESS_FLAGS:
@@ -408,10 +410,11 @@ class ProgramObjects:
             path["dscp"] = attr.traffic_class >> 2
         if attr.given & lib.UVERBS_AV and not self._context.is_ethernet and attr.sl:
             path["sl"] = attr.sl
-        if attr.given & lib.UVERBS_PKEY_INDEX and not self._context.is_ethernet:
+        if attr.given & lib.UVERBS_PKEY_INDEX:
             if attr.pkey_index >= len(self._pkeys):
                 raise Refused(errno.EINVAL, f"the port has no P_Key {attr.pkey_index}")
-            path["pkey"] = self._pkeys[attr.pkey_index]
+            if not self._context.is_ethernet:
+                path["pkey"] = self._pkeys[attr.pkey_index]
         return path
 
     def _query_qp(self, request: Any, files: Sequence[int], reply: Any) -> None:

@@ -8,12 +8,30 @@
 
 static const uint8_t ipv4_mapped[12] = {[10] = 0xff, [11] = 0xff};
 
+bool is_port(uint8_t port_num)
+{
+    if (port_num != PORT_NUMBER)
+        debug("there is no port %u; the device has port %d only", port_num, PORT_NUMBER);
+    return port_num == PORT_NUMBER;
+}
+
+/* By port and source GID, of which the port has one. */
+static bool begins_here(const struct ibv_ah_attr *attr)
+{
+    bool has_gid = !attr->is_global || attr->grh.sgid_index == 0;
+    if (!has_gid)
+        debug("there is no GID %u; the port has GID 0 only (sgid_index)", attr->grh.sgid_index);
+    return is_port(attr->port_num) && has_gid;
+}
+
 /* A GID of RoCE v2 for IPv4 ends with the address. InfiniBand's packets go by LIDs. */
 int address_of(const struct ibv_ah_attr *attr, uint32_t *address)
 {
     const struct connection *nics = connection();
     if (!nics)
         return errno;
+    if (!begins_here(attr))
+        return EINVAL;
     if (!nics->device.is_ethernet) {
         *address = attr->dlid;
         return 0;
@@ -33,7 +51,7 @@ EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
     struct emu_ah *ah = calloc(1, sizeof *ah);
     if (!ah)
         return NULL;
-    int error = attr->port_num == PORT_NUMBER ? address_of(attr, &ah->address) : EINVAL;
+    int error = address_of(attr, &ah->address);
     if (error) {
         free(ah);
         errno = error;

@@ -167,7 +167,15 @@ uint32_t access_of(unsigned access);
 
 enum ibv_mtu mtu_code(uint32_t bytes);
 
+/* ---- qp_attributes.c ------------------------------------------------------------------------ */
+
+/* Whether ibv_modify_qp may have these. Returns 0, EINVAL or EOPNOTSUPP, with a reason. */
+int check_qp_attributes(const struct ibv_qp *qp, const struct ibv_qp_attr *attr, int mask);
+
 /* ---- address.c ------------------------------------------------------------------------------ */
+
+/* False: the device has no such port, with a reason. */
+bool is_port(uint8_t port_num);
 
 /* The IPv4 address or LID that an address vector leads to. Returns 0, or EINVAL. */
 int address_of(const struct ibv_ah_attr *attr, uint32_t *address);

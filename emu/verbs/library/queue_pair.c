@@ -200,6 +200,7 @@ static const struct {
     {IBV_QP_ACCESS_FLAGS, UVERBS_ACCESS_FLAGS},
 };
 
+/* Of attributes that check_qp_attributes has passed. Returns 0 or EINVAL. */
 static int translate(const struct ibv_qp_attr *attr, int mask, struct uverbs_qp_attr *to)
 {
     *to = (struct uverbs_qp_attr){.dest_qp_num = attr->dest_qp_num,
@@ -219,11 +220,10 @@ static int translate(const struct ibv_qp_attr *attr, int mask, struct uverbs_qp_
                                   .max_dest_rd_atomic = attr->max_dest_rd_atomic};
     for (size_t i = 0; i < sizeof masks / sizeof *masks; i++)
         to->given |= mask & masks[i].mask ? masks[i].given : 0;
-    if (mask & IBV_QP_STATE) {
-        if (attr->qp_state > IBV_QPS_ERR)
-            return EINVAL;
+    if (mask & IBV_QP_STATE)
         to->state = to_core[attr->qp_state];
-    }
+    if (mask & IBV_QP_CUR_STATE)
+        to->cur_state = to_core[attr->cur_qp_state];
     if (mask & IBV_QP_PATH_MTU) {
         if (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096)
             return EINVAL;
@@ -279,11 +279,9 @@ EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
     struct emu_qp *own = (struct emu_qp *)qp;
     struct uverbs_request request = {.command = UVERBS_MODIFY_QP, .handle = qp->handle};
     struct uverbs_reply reply;
-    if (mask & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE))
-        return unsupported("an alternate path");
-    if (mask & IBV_QP_PORT && attr->port_num != PORT_NUMBER)
-        return EINVAL;
-    int error = translate(attr, mask, &request.attr);
+    int error = check_qp_attributes(qp, attr, mask);
+    if (!error)
+        error = translate(attr, mask, &request.attr);
     if (!error)
         error = ask(&request, NULL, 0, &reply);
     if (error) {
