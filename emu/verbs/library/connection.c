@@ -194,6 +194,8 @@ static void in_child(void)
     }
     pthread_mutex_init(&lock, NULL);
     pthread_mutex_init(&asking, NULL);
+    own_queue_memory();
+    forget_objects();
     forget_place();
     forget_alarms();
     forget_timers();
@@ -287,13 +289,6 @@ int ask_for_file(const struct uverbs_request *request, struct uverbs_reply *repl
     *file = -1;
     int error = exchange(request, NULL, 0, reply, file, 1);
     return error ? error : *file < 0 ? ENODEV : 0;
-}
-
-int destroy(uint32_t handle)
-{
-    struct uverbs_request request = {.command = UVERBS_DESTROY, .handle = handle};
-    struct uverbs_reply reply;
-    return ask(&request, NULL, 0, &reply);
 }
 
 /* ---- doorbells

@@ -91,8 +91,10 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *of)
     return context;
 }
 
+/* The kernel destroys what the program has left, too. */
 EXPORT int ibv_close_device(struct ibv_context *context)
 {
+    end_objects(context);
     free(verbs_get_ctx(context));
     return 0;
 }

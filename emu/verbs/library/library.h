@@ -138,7 +138,6 @@ int ask(const struct uverbs_request *request, const int *files, unsigned count,
         struct uverbs_reply *reply);
 /* The same for a request whose reply brings a file, which is -1 after an error. */
 int ask_for_file(const struct uverbs_request *request, struct uverbs_reply *reply, int *file);
-int destroy(uint32_t handle);
 /* New shared memory of this size. Returns its file, or -1 with errno. */
 int new_memory(const char *name, uint64_t bytes, void **memory);
 /* The NICs read a queue's doorbell when emulated time next passes; on the real clock, now. */
@@ -149,12 +148,31 @@ void debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Says so, sets errno, and returns EOPNOTSUPP. */
 int unsupported(const char *what);
 
-/* ---- objects by handle and by queue pair number (objects.c) ------------------------------- */
+/* ---- handles.c: the objects of this process, by handle and by queue pair number ------------- */
+
+/* Destroys an object, and `waits` until the program has acknowledged its events. Returns 0 or
+ * errno. */
+typedef int end_function(void *object, bool waits);
 
 void *object_of(uint32_t handle);
-void remember(uint32_t handle, void *object);
+/* From now on; until end_object. `end` is for end_objects. */
+void remember(uint32_t handle, void *object, const struct ibv_context *context, end_function *end);
+/* The NICs destroy their side. Returns 0 or errno. */
+int end_object(uint32_t handle, const void *object);
+/* Ends all objects that the program has left in a context. */
+void end_objects(const struct ibv_context *context);
+/* False: it is one of the parent process, with a reason. */
+bool is_own_object(uint32_t handle, const void *object);
+/* As `ask`; EINVAL for an object that is not this process's own. */
+int ask_for_object(const void *object, const struct uverbs_request *request,
+                   struct uverbs_reply *reply);
 struct emu_qp *qp_of(uint32_t qp_num);
 void remember_qp(uint32_t qp_num, struct emu_qp *qp);
+/* In a child. */
+void forget_objects(void);
+
+/* ---- objects.c ------------------------------------------------------------------------------ */
+
 /* Counts an event that the program gets of that handle. */
 void count_event(uint32_t *events);
 /* Waits until `acknowledged` has reached the events that the program got of an object. */
@@ -211,6 +229,14 @@ bool blocks_traps(void);
 void inherit_mask(bool was_blocked);
 /* Somebody has sent SIGSEGV. True: the program blocks it, and gets it later. */
 bool keep_signal(void);
+
+/* ---- queue_memory.c ------------------------------------------------------------------------- */
+
+/* As new_memory, up to free_queue_memory. */
+int new_queue_memory(const char *name, uint64_t bytes, void **memory);
+void free_queue_memory(void *memory);
+/* In a child: the parent's queues are not its own. */
+void own_queue_memory(void);
 
 /* ---- queue_ring.c --------------------------------------------------------------------------- */
 

@@ -4,35 +4,9 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "library.h"
-
-/* ---- objects by handle, queue pairs by number ----------------------------------------------- */
-
-static void *by_handle[UVERBS_HANDLES];
-static struct emu_qp *by_number[1 << 16];
-
-void *object_of(uint32_t handle)
-{
-    return by_handle[handle % UVERBS_HANDLES];
-}
-
-void remember(uint32_t handle, void *object)
-{
-    by_handle[handle % UVERBS_HANDLES] = object;
-}
-
-struct emu_qp *qp_of(uint32_t qp_num)
-{
-    return by_number[qp_num & 0xffff];
-}
-
-void remember_qp(uint32_t qp_num, struct emu_qp *qp)
-{
-    by_number[qp_num & 0xffff] = qp;
-}
 
 /* ---- events that the program must acknowledge before it destroys their object --------------- */
 
@@ -56,6 +30,16 @@ void await_acknowledgements(const uint32_t *acknowledged, const uint32_t *events
 
 /* ---- protection domains --------------------------------------------------------------------- */
 
+static int end_pd(void *of, bool waits)
+{
+    struct ibv_pd *pd = of;
+    int error = end_object(pd->handle, pd);
+    (void)waits;
+    if (!error)
+        free(pd);
+    return error;
+}
+
 EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
     struct uverbs_request request = {.command = UVERBS_ALLOC_PD};
@@ -68,15 +52,13 @@ EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
         return NULL;
     }
     *pd = (struct ibv_pd){.context = context, .handle = reply.handle};
+    remember(reply.handle, pd, context, end_pd);
     return pd;
 }
 
 EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 {
-    int error = destroy(pd->handle);
-    if (!error)
-        free(pd);
-    return error;
+    return end_pd(pd, true);
 }
 
 /* ---- memory regions ------------------------------------------------------------------------- */
@@ -125,6 +107,18 @@ static void free_range(struct shared_range *range)
     free(range);
 }
 
+static int end_mr(void *of, bool waits)
+{
+    struct emu_mr *own = of;
+    int error = end_object(own->mr.handle, own);
+    (void)waits;
+    if (error)
+        return error;
+    free_range(own->range);
+    free(own);
+    return 0;
+}
+
 static struct ibv_mr *region(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                              unsigned access)
 {
@@ -160,6 +154,7 @@ static struct ibv_mr *region(struct ibv_pd *pd, void *addr, size_t length, uint6
                                .handle = reply.handle,
                                .lkey = reply.number,
                                .rkey = reply.number};
+    remember(reply.handle, made, pd->context, end_mr);
     return &made->mr;
 }
 
@@ -227,7 +222,7 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *a
         rereg_request(mr, flags, pd, (void *)(uintptr_t)range->addr, range->length, // NOLINT
                       wanted);
     struct uverbs_reply reply;
-    int error = ask(&request, NULL, 0, &reply);
+    int error = ask_for_object(mr, &request, &reply);
     if (error) {
         free_range(range);
         errno = error;
@@ -246,17 +241,25 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *a
 
 EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 {
-    struct emu_mr *own = (struct emu_mr *)mr;
-    int error = destroy(mr->handle);
-    if (error)
-        return error;
-    free_range(own->range);
-    free(own);
-    return 0;
+    return end_mr(mr, true);
 }
 
 /* ---- completion channels
  * -------------------------------------------------------------------------- */
+
+static int end_channel(void *of, bool waits)
+{
+    struct emu_channel *own = of;
+    (void)waits;
+    if (own->channel.refcnt)
+        return EBUSY;
+    int error = end_object(own->handle, own);
+    if (error)
+        return error;
+    close(own->channel.fd);
+    free(own);
+    return 0;
+}
 
 EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
@@ -274,24 +277,35 @@ EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *cont
     }
     made->channel = (struct ibv_comp_channel){.context = context, .fd = events};
     made->handle = reply.handle;
+    remember(reply.handle, made, context, end_channel);
     return &made->channel;
 }
 
 EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
-    struct emu_channel *own = (struct emu_channel *)channel;
-    if (channel->refcnt)
-        return EBUSY;
-    int error = destroy(own->handle);
-    if (error)
-        return error;
-    close(channel->fd);
-    free(own);
-    return 0;
+    return end_channel(channel, true);
 }
 
 /* ---- completion queues
  * ------------------------------------------------------------------------------- */
+
+static int end_cq(void *of, bool waits)
+{
+    struct emu_cq *own = of;
+    struct ibv_cq *cq = ibv_cq_ex_to_cq(&own->cq);
+    int error = end_object(cq->handle, own);
+    if (error)
+        return error;
+    if (waits) {
+        await_acknowledgements(&cq->comp_events_completed, &own->events);
+        await_acknowledgements(&cq->async_events_completed, &own->async_events);
+    }
+    if (cq->channel)
+        cq->channel->refcnt--;
+    free_queue_memory(own->shared);
+    free(own);
+    return 0;
+}
 
 static struct emu_cq *new_cq(struct ibv_context *context, int cqe, void *cq_context,
                              struct ibv_comp_channel *channel)
@@ -305,7 +319,7 @@ static struct emu_cq *new_cq(struct ibv_context *context, int cqe, void *cq_cont
     if (!made)
         return NULL;
     void *memory;
-    int file = new_memory("emu-cq", uverbs_cq_bytes((uint32_t)cqe), &memory);
+    int file = new_queue_memory("emu-cq", uverbs_cq_bytes((uint32_t)cqe), &memory);
     if (file < 0) {
         free(made);
         return NULL;
@@ -320,7 +334,7 @@ static struct emu_cq *new_cq(struct ibv_context *context, int cqe, void *cq_cont
     int error = ask(&request, &file, 1, &reply);
     close(file);
     if (error) {
-        munmap(memory, uverbs_cq_bytes((uint32_t)cqe));
+        free_queue_memory(memory);
         free(made);
         errno = error;
         return NULL;
@@ -336,7 +350,7 @@ static struct emu_cq *new_cq(struct ibv_context *context, int cqe, void *cq_cont
     pthread_mutex_init(&made->lock, NULL);
     if (channel)
         channel->refcnt++;
-    remember(reply.handle, made);
+    remember(reply.handle, made, context, end_cq);
     return made;
 }
 
@@ -369,7 +383,7 @@ struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_a
 static int grow(struct emu_cq *own, uint32_t entries)
 {
     void *memory;
-    int file = new_memory("emu-cq", uverbs_cq_bytes(entries), &memory);
+    int file = new_queue_memory("emu-cq", uverbs_cq_bytes(entries), &memory);
     if (file < 0)
         return errno;
     struct uverbs_request request = {.command = UVERBS_RESIZE_CQ,
@@ -379,10 +393,10 @@ static int grow(struct emu_cq *own, uint32_t entries)
     int error = ask(&request, &file, 1, &reply);
     close(file);
     if (error) {
-        munmap(memory, uverbs_cq_bytes(entries));
+        free_queue_memory(memory);
         return error;
     }
-    munmap(own->shared, uverbs_cq_bytes(own->entries));
+    free_queue_memory(own->shared);
     own->shared = memory;
     own->entries = entries;
     return 0;
@@ -392,7 +406,7 @@ EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
     struct emu_cq *own = (struct emu_cq *)cq;
     const struct connection *nics = connection();
-    if (cqe < 1 || !nics || (uint32_t)cqe > nics->device.max_cqe)
+    if (cqe < 1 || !nics || (uint32_t)cqe > nics->device.max_cqe || !is_own_object(cq->handle, cq))
         return EINVAL;
     pthread_mutex_lock(&own->lock);
     uint32_t waiting = __atomic_load_n(&own->shared->head, __ATOMIC_ACQUIRE) - own->tail;
@@ -407,22 +421,24 @@ EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 
 EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 {
-    struct emu_cq *own = (struct emu_cq *)cq;
-    int error = destroy(cq->handle);
-    if (error)
-        return error;
-    remember(cq->handle, NULL);
-    await_acknowledgements(&cq->comp_events_completed, &own->events);
-    await_acknowledgements(&cq->async_events_completed, &own->async_events);
-    if (cq->channel)
-        cq->channel->refcnt--;
-    munmap(own->shared, uverbs_cq_bytes(own->entries));
-    free(own);
-    return 0;
+    return end_cq(cq, true);
 }
 
 /* ---- shared receive queues
  * ----------------------------------------------------------------------------- */
+
+static int end_srq(void *of, bool waits)
+{
+    struct emu_srq *own = of;
+    int error = end_object(own->srq.handle, own);
+    if (error)
+        return error;
+    if (waits)
+        await_acknowledgements(&own->srq.events_completed, &own->async_events);
+    ring_destroy(&own->ring);
+    free(own);
+    return 0;
+}
 
 EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
@@ -454,7 +470,7 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
     made->max_sge = attr->attr.max_sge;
     made->srq = (struct ibv_srq){
         .context = pd->context, .srq_context = attr->srq_context, .pd = pd, .handle = reply.handle};
-    remember(reply.handle, made);
+    remember(reply.handle, made, pd->context, end_srq);
     return &made->srq;
 }
 
@@ -489,7 +505,7 @@ EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int ma
     struct uverbs_request request = {
         .command = UVERBS_MODIFY_SRQ, .handle = srq->handle, .limit = {.limit = attr->srq_limit}};
     struct uverbs_reply reply;
-    int error = ask(&request, NULL, 0, &reply);
+    int error = ask_for_object(own, &request, &reply);
     if (!error)
         own->limit = attr->srq_limit;
     return error;
@@ -497,15 +513,7 @@ EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int ma
 
 EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
 {
-    struct emu_srq *own = (struct emu_srq *)srq;
-    int error = destroy(srq->handle);
-    if (error)
-        return error;
-    remember(srq->handle, NULL);
-    await_acknowledgements(&srq->events_completed, &own->async_events);
-    ring_destroy(&own->ring);
-    free(own);
-    return 0;
+    return end_srq(srq, true);
 }
 
 EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)

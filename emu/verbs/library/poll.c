@@ -342,7 +342,10 @@ int req_notify_cq(struct ibv_cq *of, int solicited_only)
 /* A signal's handler interrupts it (EINTR), unless that has SA_RESTART, as in rdma-core. */
 static int read_event(int fd, struct uverbs_event *event)
 {
-    return read(fd, event, sizeof *event) == (ssize_t)sizeof *event ? 0 : -1;
+    ssize_t got = read(fd, event, sizeof *event);
+    if (got >= 0 && got != (ssize_t)sizeof *event)
+        errno = EIO; /* the NICs have ended */
+    return got == (ssize_t)sizeof *event ? 0 : -1;
 }
 
 EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)

@@ -99,6 +99,12 @@ static uint8_t flags_of(const struct emu_qp *qp, unsigned flags)
                      (flags & IBV_SEND_SOLICITED ? UVERBS_SOLICITED : 0));
 }
 
+/* Returns 0 or EINVAL. */
+static int may_send(const struct emu_qp *qp)
+{
+    return qp->sends_ready && is_own_object(qp->qp.qp_base.handle, qp) ? 0 : EINVAL;
+}
+
 /* Returns 0 or errno. */
 static int put_send(struct emu_qp *qp, const struct ibv_send_wr *wr)
 {
@@ -125,7 +131,7 @@ static int put_send(struct emu_qp *qp, const struct ibv_send_wr *wr)
 int post_send(struct ibv_qp *of, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     struct emu_qp *qp = (struct emu_qp *)of;
-    int error = qp->sends_ready ? 0 : EINVAL;
+    int error = may_send(qp);
     is_active();
     pthread_mutex_lock(&qp->sends.lock);
     uint32_t before = qp->sends.head;
@@ -168,7 +174,7 @@ static int put_receives(struct emu_ring *ring, uint32_t max_sge, struct ibv_recv
 int post_recv(struct ibv_qp *of, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     struct emu_qp *qp = (struct emu_qp *)of;
-    if (!qp->receives.shared || of->state == IBV_QPS_RESET) {
+    if (!qp->receives.shared || of->state == IBV_QPS_RESET || !is_own_object(of->handle, qp)) {
         *bad = wr;
         return EINVAL;
     }
@@ -178,6 +184,10 @@ int post_recv(struct ibv_qp *of, struct ibv_recv_wr *wr, struct ibv_recv_wr **ba
 int post_srq_recv(struct ibv_srq *of, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     struct emu_srq *srq = (struct emu_srq *)of;
+    if (!is_own_object(of->handle, srq)) {
+        *bad = wr;
+        return EINVAL;
+    }
     return put_receives(&srq->ring, srq->max_sge, wr, bad);
 }
 
@@ -196,7 +206,7 @@ static void wr_start(struct ibv_qp_ex *of)
     pthread_mutex_lock(&qp->sends.lock);
     qp->first_built = qp->sends.head;
     qp->building = NULL;
-    qp->building_error = qp->sends_ready ? 0 : EINVAL;
+    qp->building_error = may_send(qp);
 }
 
 /* Where a request is written that ends with the batch, if there is no place in the queue. */

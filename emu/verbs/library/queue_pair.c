@@ -44,6 +44,21 @@ static void free_qp(struct emu_qp *qp)
     free(qp);
 }
 
+static int end_qp(void *of, bool waits)
+{
+    struct emu_qp *own = of;
+    const struct ibv_qp *qp = &own->qp.qp_base;
+    int error = end_object(qp->handle, own);
+    if (error)
+        return error;
+    drop_completions(own);
+    if (waits)
+        await_acknowledgements(&qp->events_completed, &own->async_events);
+    remember_qp(qp->qp_num, NULL);
+    free_qp(own);
+    return 0;
+}
+
 /* The NIC makes its side. Returns 0 or errno. */
 static int ask_for_qp(struct emu_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
                       uint32_t transport, struct uverbs_reply *reply)
@@ -115,7 +130,7 @@ static struct ibv_qp *new_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
     pthread_mutex_init(&qp->mutex, NULL);
     pthread_cond_init(&qp->cond, NULL);
     set_wr_functions(made);
-    remember(reply.handle, made);
+    remember(reply.handle, made, pd->context, end_qp);
     remember_qp(qp->qp_num, made);
     return qp;
 }
@@ -155,15 +170,7 @@ EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 
 EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
-    int error = destroy(qp->handle);
-    if (error)
-        return error;
-    remember(qp->handle, NULL);
-    drop_completions((struct emu_qp *)qp);
-    await_acknowledgements(&qp->events_completed, &((struct emu_qp *)qp)->async_events);
-    remember_qp(qp->qp_num, NULL);
-    free_qp((struct emu_qp *)qp);
-    return 0;
+    return end_qp(qp, true);
 }
 
 /* ---- states --------------------------------------------------------------------------------- */
@@ -283,7 +290,7 @@ EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
     if (!error)
         error = translate(attr, mask, &request.attr);
     if (!error)
-        error = ask(&request, NULL, 0, &reply);
+        error = ask_for_object(own, &request, &reply);
     if (error) {
         errno = error;
         return error;
@@ -303,7 +310,7 @@ EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
     struct uverbs_request request = {.command = UVERBS_QUERY_QP, .handle = qp->handle};
     struct uverbs_reply reply;
     (void)mask;
-    int error = ask(&request, NULL, 0, &reply);
+    int error = ask_for_object(own, &request, &reply);
     if (error)
         return error;
     qp->state = from_core[reply.state % QP_STATES];

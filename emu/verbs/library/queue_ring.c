@@ -1,6 +1,4 @@
 /* A queue of work requests in memory that is shared with the NICs. */
-#include <sys/mman.h>
-
 #include "library.h"
 
 /* Returns the file for the NICs, or -1. */
@@ -10,7 +8,7 @@ int ring_create(struct emu_ring *ring, uint32_t slots, uint32_t inline_bytes)
     void *memory;
     *ring = (struct emu_ring){
         .slots = slots, .slot_bytes = slot_bytes, .bytes = uverbs_queue_bytes(slots, slot_bytes)};
-    int file = new_memory("emu-queue", ring->bytes, &memory);
+    int file = new_queue_memory("emu-queue", ring->bytes, &memory);
     if (file < 0)
         return -1;
     ring->shared = memory;
@@ -21,7 +19,7 @@ int ring_create(struct emu_ring *ring, uint32_t slots, uint32_t inline_bytes)
 void ring_destroy(struct emu_ring *ring)
 {
     if (ring->shared)
-        munmap(ring->shared, ring->bytes);
+        free_queue_memory(ring->shared);
     ring->shared = NULL;
 }
 

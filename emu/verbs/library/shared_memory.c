@@ -404,6 +404,11 @@ static int begin_sharing(struct shared_range *range, int fd, bool is_written)
         return error;
     uint64_t inode = inode_of(fd);
     error = admit_all(range, &maps, inode, is_written);
+    if (error == EFAULT)
+        debug("%" PRIu64 " bytes from %#" PRIx64
+              " are not mapped as a whole, or the program may not"
+              " read or, for a NIC that writes, write them",
+              range->length, range->addr);
     if (!error) {
         error = share_all(range, &maps, fd, inode);
         if (error)
@@ -465,8 +470,12 @@ int share_pages(struct shared_range *range, bool is_written)
     const struct connection *nics = connection();
     if (!nics)
         return errno;
-    if (range->length == 0 || range->addr + range->length < range->addr)
+    if (range->length == 0 || range->addr + range->length < range->addr) {
+        debug("a region of %" PRIu64 " bytes from %#" PRIx64
+              " is empty, or ends beyond all addresses",
+              range->length, range->addr);
         return EINVAL;
+    }
     range->from = range->addr & ~(uint64_t)(PAGE - 1);
     range->to = (range->addr + range->length + PAGE - 1) & ~(uint64_t)(PAGE - 1);
     struct task task = {
