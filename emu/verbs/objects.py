@@ -164,6 +164,7 @@ class ProgramObjects:
             lib.UVERBS_RESIZE_CQ: self._resize_cq,
             lib.UVERBS_CREATE_SRQ: self._create_srq,
             lib.UVERBS_MODIFY_SRQ: self._modify_srq,
+            lib.UVERBS_QUERY_SRQ: self._query_srq,
             lib.UVERBS_CREATE_QP: self._create_qp,
             lib.UVERBS_MODIFY_QP: self._modify_qp,
             lib.UVERBS_QUERY_QP: self._query_qp,
@@ -345,6 +346,10 @@ class ProgramObjects:
     def _modify_srq(self, request: Any, files: Sequence[int], reply: Any) -> None:
         srq: SRQ = self._get(request.handle, _SharedReceives, "SRQ").srq
         lib.verbs_srq_arm(srq.core, request.limit.limit)
+
+    def _query_srq(self, request: Any, files: Sequence[int], reply: Any) -> None:
+        srq: SRQ = self._get(request.handle, _SharedReceives, "SRQ").srq
+        reply.number = lib.verbs_srq_limit(srq.core)
 
     # ---- queue pairs -----------------------------------------------------------------
 

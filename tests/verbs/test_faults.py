@@ -51,7 +51,12 @@ def mistakes(open_folder: Path) -> str:
             "no_receive", "RNR retry counter exceeded 135\nstate ERR\n", FINE, id="no receive"
         ),
         pytest.param("full_queue", "ENOMEM\nstate RTS\n", FINE, id="full send queue"),
-        pytest.param("overrun", "CQ error\npoll -1\nstate RTS\n", FINE, id="CQ overrun"),
+        pytest.param(
+            "overrun",
+            "CQ error\nlocal work queue catastrophic error\npoll -1\nstate ERR\n",
+            FINE,
+            id="CQ overrun",
+        ),
     ],
 )
 def test_mistake_has_the_status_of_the_manual(

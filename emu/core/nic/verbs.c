@@ -192,6 +192,11 @@ void verbs_srq_arm(struct verbs_srq *srq, uint32_t limit)
     srq_arm(&srq->srq, limit);
 }
 
+uint32_t verbs_srq_limit(const struct verbs_srq *srq)
+{
+    return srq->srq.limit;
+}
+
 /* ---- states -------------------------------------------------------------------------- */
 
 bool verbs_modify(struct verbs_qp *qp, enum qp_state to, picoseconds now)
@@ -201,6 +206,14 @@ bool verbs_modify(struct verbs_qp *qp, enum qp_state to, picoseconds now)
     if (to == QP_RESET)
         forget_completions(qp);
     return true;
+}
+
+bool verbs_fail_user(struct verbs_qp *qp, const struct cq *cq)
+{
+    bool uses = qp->send_cq == cq || qp->recv_cq == cq;
+    if (!uses || qp->qp->state == QP_RESET || qp->qp->state == QP_ERR)
+        return false;
+    return qp_modify(qp->qp, QP_ERR, qp->qp->nic->clock->now);
 }
 
 /* ---- sending ------------------------------------------------------------------------- */

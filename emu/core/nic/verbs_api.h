@@ -108,6 +108,12 @@ void verbs_srq_on_dropped(struct verbs_srq *srq, receive_dropped *dropped);
 /* NIC_SRQ_LIMIT_REACHED happens once, as soon as fewer receives than `limit` are posted; 0: it does
  * not. */
 void verbs_srq_arm(struct verbs_srq *srq, uint32_t limit);
+/* The limit that is armed; 0 once that has happened. */
+uint32_t verbs_srq_limit(const struct verbs_srq *srq);
+
+/* A queue pair whose completions go to this queue fails, because the queue has lost some. False: it
+ * has other queues, or has failed already. */
+bool verbs_fail_user(struct verbs_qp *qp, const struct cq *cq);
 
 /* Like qp_modify. RESET also removes the queue pair's completions that were not polled yet. */
 bool verbs_modify(struct verbs_qp *qp, enum qp_state to, int64_t now_ps);

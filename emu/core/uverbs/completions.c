@@ -151,12 +151,24 @@ static struct uverbs_cqe as_entry(const struct work_completion *completion)
     return entry;
 }
 
+/* No queue pair can report to this queue any more, so all that do fail (IBTA 11.6.3.1: an error
+ * that prevents the reporting of completions). */
+static void fail_users(const struct uverbs_completions *completions)
+{
+    struct uverbs_client *client = completions->client;
+    for (uint32_t handle = 0; handle < UVERBS_HANDLES; handle++)
+        if (client->sends[handle] && verbs_fail_user(client->sends[handle]->qp, completions->cq))
+            uverbs_send_event(client, UVERBS_QP_FATAL, handle);
+}
+
 static void lose(struct uverbs_completions *completions)
 {
     __atomic_store_n(&completions->shared->overrun, 1, __ATOMIC_SEQ_CST);
-    if (!completions->is_overrun)
-        uverbs_send_event(completions->client, UVERBS_CQ_ERROR, completions->handle);
+    if (completions->is_overrun)
+        return;
     completions->is_overrun = true;
+    uverbs_send_event(completions->client, UVERBS_CQ_ERROR, completions->handle);
+    fail_users(completions);
 }
 
 static void notify(struct uverbs_completions *completions, bool is_solicited)
@@ -169,8 +181,10 @@ static void notify(struct uverbs_completions *completions, bool is_solicited)
         send_event(completions->channel_fd, UVERBS_COMPLETION, completions->handle);
 }
 
-static void give(struct uverbs_completions *completions)
+/* Returns whether the queue has lost some for the first time. */
+static bool give(struct uverbs_completions *completions)
 {
+    bool was_overrun = completions->is_overrun;
     struct uverbs_cq *shared = completions->shared;
     struct work_completion completion;
     while (cq_poll(completions->cq, &completion)) {
@@ -187,13 +201,23 @@ static void give(struct uverbs_completions *completions)
     }
     if (cq_is_overrun(completions->cq))
         lose(completions);
+    return completions->is_overrun != was_overrun;
+}
+
+/* A queue that is lost flushes requests, which end in other queues. */
+static void give_all(const struct uverbs_client *client)
+{
+    for (bool again = true; again;) {
+        again = false;
+        for (struct uverbs_completions *one = client->completions; one; one = one->next)
+            again |= give(one);
+    }
 }
 
 void uverbs_give_completions(struct uverbs_server *server)
 {
     for (struct uverbs_client *client = server->clients; client; client = client->next) {
-        for (struct uverbs_completions *one = client->completions; one; one = one->next)
-            give(one);
+        give_all(client);
         give_events(client);
     }
 }

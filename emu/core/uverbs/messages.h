@@ -31,7 +31,8 @@ enum uverbs_command {
     UVERBS_MODIFY_QP,
     UVERBS_QUERY_QP,
     UVERBS_MODIFY_SRQ,
-    UVERBS_DESTROY, /* whatever has that handle */
+    UVERBS_QUERY_SRQ, /* `number` of the reply: the limit */
+    UVERBS_DESTROY,   /* whatever has that handle */
     /* Of connections. `handle`: of the identifier, or where the command makes none, of the event
      * channel. */
     UVERBS_CM_CREATE_CHANNEL, /* file: writing end of a pipe, which gets a byte for each event */

@@ -91,7 +91,7 @@ struct emu_ring {
 struct emu_srq {
     struct ibv_srq srq;
     struct emu_ring ring;
-    uint32_t max_sge, limit;
+    uint32_t max_sge;
     uint32_t async_events; /* that the program got */
 };
 

@@ -488,9 +488,13 @@ struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_a
 EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 {
     const struct emu_srq *own = (struct emu_srq *)srq;
-    *attr = (struct ibv_srq_attr){
-        .max_wr = own->ring.slots, .max_sge = own->max_sge, .srq_limit = own->limit};
-    return 0;
+    struct uverbs_request request = {.command = UVERBS_QUERY_SRQ, .handle = srq->handle};
+    struct uverbs_reply reply;
+    int error = ask_for_object(own, &request, &reply);
+    if (!error)
+        *attr = (struct ibv_srq_attr){
+            .max_wr = own->ring.slots, .max_sge = own->max_sge, .srq_limit = reply.number};
+    return error;
 }
 
 EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
@@ -505,10 +509,7 @@ EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int ma
     struct uverbs_request request = {
         .command = UVERBS_MODIFY_SRQ, .handle = srq->handle, .limit = {.limit = attr->srq_limit}};
     struct uverbs_reply reply;
-    int error = ask_for_object(own, &request, &reply);
-    if (!error)
-        own->limit = attr->srq_limit;
-    return error;
+    return ask_for_object(own, &request, &reply);
 }
 
 EXPORT int ibv_destroy_srq(struct ibv_srq *srq)

@@ -54,6 +54,7 @@ static void overrun(struct end *end)
     for (int i = 0; i < 12; i++)
         MUST(end_send(end, IBV_WR_RDMA_WRITE, 8) == 0);
     print_event(end->context);
+    print_event(end->context);
     struct ibv_wc wc;
     printf("poll %d\n", ibv_poll_cq(end->cq, 1, &wc));
 }

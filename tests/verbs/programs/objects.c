@@ -68,6 +68,7 @@ static void shared_queue(void)
     struct ibv_async_event event;
     MUST(next_event(&event) == IBV_EVENT_SRQ_LIMIT_REACHED && event.element.srq == srq);
     ibv_ack_async_event(&event);
+    MUST(ibv_query_srq(srq, &shown) == 0 && shown.srq_limit == 0);
     struct ibv_qp_attr to_error = {.qp_state = IBV_QPS_ERR};
     MUST(ibv_modify_qp(receiver.qp, &to_error, IBV_QP_STATE) == 0);
     MUST(next_event(&event) == IBV_EVENT_QP_LAST_WQE_REACHED && event.element.qp == receiver.qp);
