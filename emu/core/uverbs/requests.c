@@ -25,7 +25,8 @@ static const uint8_t *slot_of(const struct uverbs_ring *ring, uint32_t number)
 }
 
 /* Whether the program has posted one more, which is `*request` then. A program that posts more than
- * the queue holds has written over the oldest. */
+ * the queue holds has written over the oldest. Callers take no more than a queue holds at a time:
+ * what is posted meanwhile rings again. */
 static bool take(struct uverbs_ring *ring, struct request *request)
 {
     uint32_t head = load(&ring->shared->head);
@@ -78,7 +79,7 @@ static void take_sends(struct uverbs_send_queue *queue, picoseconds now)
 {
     struct request request;
     __atomic_store_n(&queue->ring.shared->rung, 0, __ATOMIC_SEQ_CST);
-    while (take(&queue->ring, &request))
+    for (uint32_t i = 0; i < queue->ring.slots && take(&queue->ring, &request); i++)
         submit_send(queue, &request, now);
 }
 
@@ -112,7 +113,7 @@ static void take_receives(struct uverbs_receive_queue *queue, picoseconds now)
 {
     struct request request;
     __atomic_store_n(&queue->ring.shared->rung, 0, __ATOMIC_SEQ_CST);
-    while (take(&queue->ring, &request))
+    for (uint32_t i = 0; i < queue->ring.slots && take(&queue->ring, &request); i++)
         submit_receive(queue, &request, now);
 }
 
