@@ -174,22 +174,12 @@ static void reasons(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } cases[] = {
+    static const struct test_case cases[] = {
         {"table", table},
         {"unknown", unknown},
         {"wrong_values", wrong_values},
         {"address_handles", address_handles},
         {"reasons", reasons},
     };
-    MUST(argc > 1);
-    connect_both();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (strcmp(cases[i].name, argv[1]) == 0) {
-            cases[i].run();
-            return 0;
-        }
-    return 2;
+    return run_case(cases, sizeof cases / sizeof *cases, argc, argv);
 }

@@ -103,17 +103,10 @@ static void extended_flag(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } cases[] = {
-        {"fetches", fetches}, {"extended_fetch", extended_fetch}, {"extended_flag", extended_flag}};
-    MUST(argc > 1);
-    connect_both();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (strcmp(cases[i].name, argv[1]) == 0) {
-            cases[i].run();
-            return 0;
-        }
-    return 2;
+    static const struct test_case cases[] = {
+        {"fetches", fetches},
+        {"extended_fetch", extended_fetch},
+        {"extended_flag", extended_flag},
+    };
+    return run_case(cases, sizeof cases / sizeof *cases, argc, argv);
 }

@@ -143,19 +143,9 @@ static void late_rts(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } cases[] = {
+    static const struct test_case cases[] = {
         {"grown_cq", grown_cq}, {"shared_queue", shared_queue}, {"unacknowledged", unacknowledged},
         {"reset", reset},       {"late_rts", late_rts},
     };
-    MUST(argc > 1);
-    connect_both();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (strcmp(cases[i].name, argv[1]) == 0) {
-            cases[i].run();
-            return 0;
-        }
-    return 2;
+    return run_case(cases, sizeof cases / sizeof *cases, argc, argv);
 }

@@ -37,4 +37,23 @@ static void connect_both(void)
     end_register(&far_end, window, sizeof window);
 }
 
+struct test_case {
+    const char *name;
+    void (*run)(void);
+};
+
+/* Runs the case that the first argument names, with both queue pairs connected. Returns the exit
+ * code: 2 if there is no such case. */
+static int run_case(const struct test_case *cases, size_t count, int argc, char **argv)
+{
+    MUST(argc > 1);
+    connect_both();
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(cases[i].name, argv[1]) == 0) {
+            cases[i].run();
+            return 0;
+        }
+    return 2;
+}
+
 #endif

@@ -99,22 +99,12 @@ static void nowhere(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } cases[] = {
+    static const struct test_case cases[] = {
         {"child_uses_parents", child_uses_parents},
         {"closed_contexts", closed_contexts},
         {"closed_with_everything", closed_with_everything},
         {"waits_for_event", waits_for_event},
         {"nowhere", nowhere},
     };
-    MUST(argc > 1);
-    connect_both();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (strcmp(cases[i].name, argv[1]) == 0) {
-            cases[i].run();
-            return 0;
-        }
-    return 2;
+    return run_case(cases, sizeof cases / sizeof *cases, argc, argv);
 }

@@ -158,21 +158,11 @@ static void destroyed_in_a_message(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } cases[] = {
+    static const struct test_case cases[] = {
         {"reset_drops_completions", reset_drops_completions},
         {"recycled", recycled},
         {"destroyed_with_srq", destroyed_with_srq},
         {"destroyed_in_a_message", destroyed_in_a_message},
     };
-    MUST(argc > 1);
-    connect_both();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (strcmp(cases[i].name, argv[1]) == 0) {
-            cases[i].run();
-            return 0;
-        }
-    return 2;
+    return run_case(cases, sizeof cases / sizeof *cases, argc, argv);
 }
