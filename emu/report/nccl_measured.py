@@ -96,13 +96,13 @@ def to_mapping(measured: MeasuredRun, rows: Sequence[Beside], ranks: int) -> dic
 def page(title: str, device: str, rows: Sequence[Beside], measured: MeasuredRun | None) -> str:
     """One HTML file that needs no network."""
     ranks = rows[0].job.ranks if rows else 0
-    told = () if measured is None else (f"Measured: {measured.file}", *notes(measured, ranks))
+    comparison = () if measured is None else (f"Measured: {measured.file}", *notes(measured, ranks))
     return (
         environment()
         .get_template("nccl.html.j2")
         .render(
             title=title,
-            sentences=(f"{ranks} ranks; {device}.", *told),
+            sentences=(f"{ranks} ranks; {device}.", *comparison),
             charts=[chart for chart in [_chart(rows)] if chart is not None],
             table=_table(rows, with_measured=measured is not None),
             colours=COLOURS,

@@ -110,7 +110,7 @@ class Tuning:
         return self._finished.files["page"]
 
     def __str__(self) -> str:
-        """What was done, and what came out of it."""
+        """How many trials ran, the winner, and the judgement, in sentences."""
         from emu.tuning.tables import sentences
 
         return "\n".join(sentences(self._finished.tuned))

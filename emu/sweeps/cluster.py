@@ -53,7 +53,7 @@ class Cluster:
 
 
 def cores() -> int:
-    """The processors that this process may use: as many workers start unless told otherwise."""
+    """The processors that this process may use, which is the default number of workers."""
     return len(os.sched_getaffinity(0))
 
 

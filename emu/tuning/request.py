@@ -129,10 +129,11 @@ def _mistakes_of_numbers(request: TuneRequest) -> Iterator[str]:
     if request.trials < 1:
         yield f"{dashes}trials: there must be one at least"
     if request.held_out < FEWEST:
+        option = f"{dashes}held-out" if dashes else "held_out"
         yield (
-            f"{dashes}held-out: {request.held_out} seeds are too few; a difference that is not "
-            f"chance takes {FEWEST}"
-        ).replace("held-out", "held-out" if dashes else "held_out")
+            f"{option}: {request.held_out} seeds are too few; a difference that is not chance "
+            f"takes {FEWEST}"
+        )
     for load in request.loads:
         if not 0 < load <= 100 or load == 1:
             yield f"{dashes}loads: {load:g} is no other load; write factors like 0.8,1.2"

@@ -38,7 +38,7 @@ def set_line(settings: Mapping[str, Any]) -> str:
 
 
 def sentences(tuned: Tuned) -> Iterator[str]:
-    """What was done, and what came out of it."""
+    """How many trials ran, the winner, and the judgement, in sentences."""
     setup = tuned.setup
     counts = Counter(own.how for own in tuned.trials)
     ends = [f"{counts[how]:,} {words}" for how, words in _ENDS.items() if counts[how]]

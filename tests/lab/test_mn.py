@@ -60,11 +60,11 @@ def test_mininets_commands_act_on_the_fabric(myself: User) -> None:
         "--test", "none",
     )  # fmt: skip
     assert ended.code == 0, ended.err
-    told = ended.out + ended.err
-    assert re.findall(r"(\d+)% packet loss", told) == ["0", "100"]
-    assert "no cable joins leaf1 and h3" in told
-    assert re.search(r"^spine1:leaf2 +3 +0 +[1-9]", told, re.MULTILINE), told
-    (received, sent) = map(float, re.findall(r"'([\d.]+) Mbits/sec'", told)[:2])
+    printed = ended.out + ended.err
+    assert re.findall(r"(\d+)% packet loss", printed) == ["0", "100"]
+    assert "no cable joins leaf1 and h3" in printed
+    assert re.search(r"^spine1:leaf2 +3 +0 +[1-9]", printed, re.MULTILINE), printed
+    (received, sent) = map(float, re.findall(r"'([\d.]+) Mbits/sec'", printed)[:2])
     assert 5 < received <= 34, "what 1 Gbit/s is at a slowdown of 30, or a little less"
     assert sent >= received
 

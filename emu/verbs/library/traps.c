@@ -3,9 +3,9 @@
  *     a thread writes to pages that are about to be shared     it waits until they are
  *     a thread reads the time stamp counter                    it gets emulated time
  *
- * Every other SIGSEGV is the program's, also one that somebody sends: its handler is called, on the
- * stack that it has chosen (sigaltstack), or the default action taken. No thread blocks SIGSEGV
- * (signal_masks.c). */
+ * Every other SIGSEGV belongs to the program, including one that kill() or raise() sends. It goes
+ * to the program's handler, on the stack that sigaltstack has set, or has the default action. No
+ * thread blocks SIGSEGV (signal_masks.c). */
 #define _GNU_SOURCE /* RTLD_NEXT */
 
 #include <dlfcn.h>
