@@ -78,7 +78,7 @@ def _name_hosts(request: LabRequest) -> None:
     )
     own = PRIVATE / "hosts"
     own.write_text(_HOSTS.read_text() + "".join(f"{line}\n" for line in lines))
-    run(["mount", "--bind", str(own), str(_HOSTS)])
+    run(["mount", "-n", "--bind", str(own), str(_HOSTS)])
 
 
 def _accept_clients(listener: socket.socket, sessions: Sessions) -> None:

@@ -71,7 +71,7 @@ def _accept(owner: Channel) -> tuple[Job[Any], list[int]]:
 
 def make_private() -> None:
     """Gives the lab its own /run."""
-    run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", str(PRIVATE)])
+    run(["mount", "-n", "-t", "tmpfs", "-o", "mode=755", "tmpfs", str(PRIVATE)])
 
 
 if __name__ == "__main__":

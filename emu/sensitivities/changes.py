@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from emu.errors import EmuError
 from emu.models import PACKETS
-from emu.sensitivities.change import Change, LeftOut
+from emu.sensitivities.change import Change, Kind, LeftOut
 from emu.sensitivities.failures import failure_changes
 from emu.sensitivities.mistakes import mistake_changes
 from emu.sensitivities.places import BusiestPlaces
@@ -29,11 +29,12 @@ class Changes:
     left_out: Sequence[LeftOut]
 
 
-def changes_of(spec: Spec, places: BusiestPlaces) -> Changes:
-    """The changes of a pinned spec. One that the rules refuse is left out with their reason."""
+def changes_of(spec: Spec, places: BusiestPlaces, kinds: Collection[Kind] = tuple(Kind)) -> Changes:
+    """The changes of these kinds, of a pinned spec. One that the rules refuse is left out with
+    their reason."""
     made: list[Change] = []
     left_out: list[LeftOut] = []
-    for own in _all(spec, places):
+    for own in (each for each in _all(spec, places) if each.kind in kinds):
         if isinstance(own, LeftOut):
             left_out.append(own)
         elif reason := _why_refused(spec, own):

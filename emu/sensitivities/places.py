@@ -3,6 +3,7 @@
     port      the port of a switch that sent most bytes in the fabric's own runs, over all seeds
     switch    its switch
     cable     the cable between switches with most bytes whose loss leaves each flow a path
+    spare     the switch with most bytes whose loss leaves each flow a path
     sender    the host that sends most bytes of the workload
     receiver  the host that receives most
 
@@ -13,7 +14,7 @@ so the same spec and seeds always have the same places.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from emu.spec.outages import degraded
@@ -31,6 +32,8 @@ class BusiestPlaces:
     port: Port
     cable: Port | None
     """A port of it; None: no cable between switches has traffic that could take another path."""
+    spare: str | None
+    """A switch; None: without any that has traffic, some flow has no path."""
     sender: str
     receiver: str
     half_ns: int | None
@@ -47,11 +50,13 @@ def places_of(
     """The places of a fabric. `sent_bytes`: port -> its bytes, over all runs. `last_ns`: the last
     completion of each run."""
     topology, ends = spec.topology.build(), list(last_ns)
+    pairs = {(flow.src, flow.dst) for flow in spec.fabric_flows()}
     known = [end for end in ends if end is not None]
     senders, receivers = _bytes_of_hosts(spec)
     return BusiestPlaces(
         port=max(topology.switch_ports, key=lambda port: sent_bytes[topology.port_name[port]]),
-        cable=_busiest_cable(spec, topology, sent_bytes),
+        cable=_busiest_cable(topology, sent_bytes, pairs),
+        spare=_busiest_spare(topology, sent_bytes, pairs),
         sender=max(topology.host, key=senders.__getitem__),
         receiver=max(topology.host, key=receivers.__getitem__),
         half_ns=min(known) // 2 if len(known) == len(ends) else None,
@@ -69,7 +74,11 @@ def _bytes_of_hosts(spec: Spec) -> tuple[Counter[str], Counter[str]]:
     return senders, receivers
 
 
-def _busiest_cable(spec: Spec, topology: Topology, sent_bytes: Mapping[str, int]) -> Port | None:
+_Pairs = Collection[tuple[str, str]]
+"""Sources and destinations of flows."""
+
+
+def _busiest_cable(topology: Topology, sent_bytes: Mapping[str, int], pairs: _Pairs) -> Port | None:
     def sent(cable: Cable) -> int:
         return sum(sent_bytes[topology.port_name[port]] for port in (cable.a, cable.b))
 
@@ -78,9 +87,24 @@ def _busiest_cable(spec: Spec, topology: Topology, sent_bytes: Mapping[str, int]
         for cable in topology.cables
         if cable.a.node in topology.switch and cable.b.node in topology.switch and sent(cable)
     ]
-    pairs = {(flow.src, flow.dst) for flow in spec.fabric_flows()}
     for cable in sorted(between, key=lambda cable: -sent(cable)):
-        left = degraded(topology, frozenset([cable]))
-        if all(left.stages(*pair) for pair in pairs):
+        if _have_paths(pairs, topology, [cable]):
             return cable.a
     return None
+
+
+def _busiest_spare(topology: Topology, sent_bytes: Mapping[str, int], pairs: _Pairs) -> str | None:
+    sent: Counter[str] = Counter()
+    for port in topology.switch_ports:
+        sent[port.node] += sent_bytes[topology.port_name[port]]
+    for switch, _ in (+sent).most_common():
+        cables = [topology.cable[port] for port in topology.ports[switch]]
+        if _have_paths(pairs, topology, cables):
+            return switch
+    return None
+
+
+def _have_paths(pairs: _Pairs, topology: Topology, lost: Iterable[Cable]) -> bool:
+    """Whether all of them have a path without these cables."""
+    left = degraded(topology, frozenset(lost))
+    return all(left.stages(*pair) for pair in pairs)

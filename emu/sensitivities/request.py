@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +10,7 @@ from emu.errors import EmuError, SpecError, UsageError
 from emu.fabric_kind import FABRIC_KINDS
 from emu.measure.bootstrap import FEWEST
 from emu.models import PACKETS
+from emu.sensitivities.change import Kind
 from emu.sensitivities.pinned import pinned
 from emu.spec.diagnostic import unknown_name
 from emu.spec.from_code import with_values
@@ -42,6 +43,8 @@ class Setup:
     request: SensitivityRequest
     sides: Mapping[str, Spec]
     """Name -> the pinned spec of a side."""
+    kinds: Collection[Kind] = tuple(Kind)
+    """The kinds of changes that are made."""
 
     @property
     def name(self) -> str:

@@ -66,7 +66,7 @@ def _side(setup: Setup, store: Store, name: str, rows: Rows) -> Side:
         table = store.table("ports", row["key"])
         sent.update(dict(zip(table["port"], table[SENT].tolist(), strict=True)))
     places = places_of(spec, sent, [row["last_completion_ns"] for row in rows.values()])
-    return Side(name, spec, rows, places, changes_of(spec, places))
+    return Side(name, spec, rows, places, changes_of(spec, places, setup.kinds))
 
 
 def run_changes(

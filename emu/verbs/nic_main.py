@@ -42,6 +42,7 @@ from emu.rdma.context import Context
 from emu.spec.fault import Fault
 from emu.verbs.counters import ProgramNics
 from emu.verbs.peers import by_network
+from emu.verbs.running import RunningPrograms
 from emu.verbs.server import VerbsServer
 
 _NEVER = 2**63 - 1
@@ -203,6 +204,7 @@ class _ExactNics(_Nics):
         memory, nudge, resume = self._shared
         self._driver.join(memory, Wakes(nudge, resume), endless=True)
         self._rests_since_ps = 0
+        self._programs = RunningPrograms()
         self._idle = select.epoll()
         for source in (self._poll.fileno(), self._driver.nudge, self._server.bell):
             self._idle.register(source, select.EPOLLIN)
@@ -219,6 +221,9 @@ class _ExactNics(_Nics):
         lib.uverbs_take_requests(server, now_ps)
         self._server.delayed.carry_out(now_ps)
         until_ps = max(self._earliest_end(now_ps), now_ps)
+        is_jump = until_ps != _NEVER and until_ps - now_ps > _SHORTEST_LIMIT_PS
+        if is_jump and not self._may_jump():
+            return
         lib.uverbs_let_time_pass(server)
         self._event[0] = False
         self._driver.stop_at_event(self._event, None if until_ps == _NEVER else until_ps)
@@ -229,6 +234,13 @@ class _ExactNics(_Nics):
         self._give()
         if outcome is Outcome.IDLE:
             self._rest()
+
+    def _may_jump(self) -> bool:
+        """Whether no program is at work that may wake another one, or itself wakes up."""
+        if self._programs.hold():
+            self._poll.poll(_SECONDS_A_LOOK)
+            return False
+        return bool(lib.uverbs_settle(self._server.core, self._poll.fileno()))
 
     def _rest(self) -> None:
         """Waits until there is something to do."""

@@ -27,7 +27,8 @@ hosts: {{nic: {{mtu: 256}}}}
 traffic: [{{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 100MB}}]
 capture: [all]
 """
-"""The traffic takes many seconds of the machine's time."""
+"""The traffic takes most of a minute of the machine's time, much longer than a stopped process is
+looked for."""
 
 NAMES = {
     "shim": "the shim",

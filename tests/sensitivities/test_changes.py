@@ -16,6 +16,7 @@ from emu.sensitivities.settings import setting_changes, tuned_settings
 from emu.spec import scenario
 from emu.spec.congestion_control import CONTROLS
 from emu.spec.from_code import with_values
+from emu.spec.outages import reroutings
 from emu.tuning.ranges import RULES
 
 LEAF_SPINE = {
@@ -45,6 +46,7 @@ def changes(own: scenario.Spec) -> Changes:
         BusiestPlaces(
             port=topology.port_named["leaf2:h3"],
             cable=topology.port_named.get("leaf1:spine1"),
+            spare="spine1",
             sender="h1",
             receiver="h3",
             half_ns=50_000,
@@ -184,10 +186,10 @@ def test_half_of_a_whole_number_that_has_none_is_left_out() -> None:
 
 def test_every_change_is_made_or_left_out() -> None:
     """On each fabric: two of each setting, the mistakes and the failures."""
-    for own, mistakes in ((spec(), 5), (spec(fabric="ib"), 2)):
+    for own, mistakes, failures in ((spec(), 5, 4), (spec(fabric="ib"), 2, 5)):
         found = changes(own)
         count = len(found.made) + len(found.left_out)
-        assert count == 2 * len(tuned_settings(own)) + mistakes + 3
+        assert count == 2 * len(tuned_settings(own)) + mistakes + failures
 
 
 def test_mistakes_are_where_the_traffic_is() -> None:
@@ -198,6 +200,7 @@ def test_mistakes_are_where_the_traffic_is() -> None:
     assert made["link down"].what == "leaf1:spine1 from the start"
     assert made["link fails"].what == "leaf1:spine1 at 50us, routes change 100us later"
     assert made["slow routes"].what == "leaf1:spine1 at 50us, routes change 1ms later"
+    assert made["switch fails"].what == "spine1 at 50us, routes change 100us later"
 
 
 def test_a_switch_without_ecn_marks_at_no_port() -> None:
@@ -232,8 +235,18 @@ def test_a_wrong_sl_takes_the_lane_of_other_traffic() -> None:
 def test_a_fabric_with_one_path_has_no_failed_link() -> None:
     own = spec(topology={"kind": "dumbbell", "hosts_per_side": 2})
     topology = own.topology.build()
-    places = BusiestPlaces(topology.switch_ports[0], None, "h1", "h3", 1000)
+    places = BusiestPlaces(topology.switch_ports[0], None, None, "h1", "h3", 1000)
     left = [each for each in changes_of(own, places).left_out if isinstance(each, LeftOut)]
     whys = {each.name: each.reason for each in left}
     assert whys["link down"].startswith("no cable between switches has traffic")
     assert "link fails" in whys
+    assert whys["switch fails"].startswith("without any switch")
+
+
+def test_without_a_subnet_manager_routes_stay() -> None:
+    own = spec(fabric="ib")
+    alone = named(own, "no subnet manager")
+    assert alone.what == "leaf1:spine1 at 50us, and routes do not change"
+    changed = with_values(own, alone.settings, source="test")
+    at_ps = {rerouting.at_ps for rerouting in reroutings(changed)}
+    assert min(at_ps) >= own.time_limit_ps

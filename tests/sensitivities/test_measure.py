@@ -125,9 +125,13 @@ def test_the_summary_names_the_threshold_and_the_worst(measured: emu.Sensitivity
 def test_changes_of_all_fabrics_stand_side_by_side(measured: emu.Sensitivity) -> None:
     table = shared_table(measured._measured)
     names = [row[0].text for row in table.rows]
-    assert {"slow receiver", "link down", "link fails", "hosts.nic.timeout x 2"} == set(names) - {
-        "hosts.nic.timeout x 1/2"
-    }
+    assert {
+        "slow receiver",
+        "link down",
+        "link fails",
+        "switch fails",
+        "hosts.nic.timeout x 2",
+    } == set(names) - {"hosts.nic.timeout x 1/2"}
     assert [column.name for column in table.columns] == ["change", "marked", "ib"]
 
 

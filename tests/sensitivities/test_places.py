@@ -49,6 +49,16 @@ def test_a_cable_without_traffic_is_not_taken() -> None:
     assert places_of(own, sent(own, leaf1__h2=6), [100]).cable is None
 
 
+def test_a_spare_switch_is_the_busiest_that_no_flow_needs() -> None:
+    own = spec(pair("h1", "h3", "1MB"))
+    counters = sent(own, leaf1__spine2=9, spine1__leaf2=3, spine2__leaf2=2, spine1__leaf1=1)
+    assert places_of(own, counters, [100]).spare == "spine1"
+    alone = spec(pair("h1", "h3", "1MB"), spines=1)
+    assert places_of(alone, sent(alone, spine1__leaf2=3), [100]).spare is None
+    idle = spec(pair("h1", "h2", "1MB"))
+    assert places_of(idle, sent(idle, leaf1__h2=3), [100]).spare is None
+
+
 def test_senders_of_reads_are_the_hosts_with_the_data() -> None:
     own = spec(pair("h1", "h3", "1MB"), pair("h2", "h4", "3MB", op="read"))
     places = places_of(own, sent(own), [100])

@@ -154,6 +154,16 @@ def test_waits_end_at_emulated_times(me: User, tmp_path: Path) -> None:
     assert {name: tuple(map(int, numbers)) for name, *numbers in lines} == WAITS
 
 
+@needs_compiler
+def test_a_program_in_the_machines_time_answers_before_a_time_out(me: User, tmp_path: Path) -> None:
+    """As the daemon that starts ranks of MPI does when they end."""
+    program = compiled("time_of_programs", tmp_path)
+    with lab_up(me, spec(), "--clock", "exact"):
+        name, result, error, took_ns = run(me, str(program), "busy-child").split()
+    assert (name, result, error) == ("busy-child", "1", "0")
+    assert int(took_ns) < 2000 * MS
+
+
 @needs_perftest
 def test_duration_of_perftest_is_emulated(me: User) -> None:
     """100 Mb/s for a second are 186.9 messages of 64 KiB with their headers."""
@@ -236,14 +246,14 @@ def results_and_duration(me: User, command: tuple[str, ...]) -> tuple[list[str],
 
 @needs_perftest
 def test_measured_computing_takes_emulated_time(me: User) -> None:
-    """A message takes longer when both ends compute a thousand times slower."""
+    """A message takes longer when both ends compute a hundred times slower."""
     latencies = []
-    for cpu in ("free", "measured x 1000"):
+    for cpu in ("free", "measured x 100"):
         with lab_up(me, spec(cpu), "--clock", "exact"):
             (line,) = results(run_pair(me, "ib_send_lat", "-F", "-n", "20"))
             latencies.append(float(line.split()[4]))
     free_us, measured_us = latencies
-    assert measured_us > 100 * free_us
+    assert measured_us > 10 * free_us
 
 
 def test_status_says_that_measured_computing_varies(me: User) -> None:

@@ -1,5 +1,5 @@
 /* Waits in many ways, and prints for each: its name, the result, errno of a failure, and how long
- * it took by CLOCK_MONOTONIC in nanoseconds. */
+ * it took by CLOCK_MONOTONIC in nanoseconds. With `busy-child`, it waits for a child alone. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
@@ -339,6 +340,16 @@ static int read_child(void)
     return pclose(child) == 0 && first == 'y';
 }
 
+/* The child computes for a part of a second of the machine's time. */
+static int poll_busy_child(void)
+{
+    FILE *child = popen("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo yes", "r");
+    struct pollfd polled = {.fd = fileno(child), .events = POLLIN};
+    int ready = poll(&polled, 1, 2000);
+    pclose(child);
+    return ready;
+}
+
 static void wait_for_children(void)
 {
     TELL("system", system("date > /dev/null; sleep 0.01"));
@@ -348,11 +359,15 @@ static void wait_for_children(void)
     TELL("vfork-exec", run_in_child(vfork()));
 }
 
-int main(void)
+int main(int words, char **word)
 {
     struct ibv_device **devices = ibv_get_device_list(NULL);
     if (!devices || !devices[0] || !ibv_open_device(devices[0]))
         return 1;
+    if (words > 1 && strcmp(word[1], "busy-child") == 0) {
+        TELL("busy-child", poll_busy_child());
+        return 0;
+    }
     int64_t from_ns = now_ns(CLOCK_MONOTONIC);
     wait_for_descriptors();
     wait_for_locks();
