@@ -205,6 +205,7 @@ class _ExactNics(_Nics):
         self._driver.join(memory, Wakes(nudge, resume), endless=True)
         self._rests_since_ps = 0
         self._programs = RunningPrograms()
+        self._may_jump = False
         self._idle = select.epoll()
         for source in (self._poll.fileno(), self._driver.nudge, self._server.bell):
             self._idle.register(source, select.EPOLLIN)
@@ -221,8 +222,7 @@ class _ExactNics(_Nics):
         lib.uverbs_take_requests(server, now_ps)
         self._server.delayed.carry_out(now_ps)
         until_ps = max(self._earliest_end(now_ps), now_ps)
-        is_jump = until_ps != _NEVER and until_ps - now_ps > _SHORTEST_LIMIT_PS
-        if is_jump and not self._may_jump():
+        if self._must_look_again(until_ps - now_ps, until_ps == _NEVER):
             return
         lib.uverbs_let_time_pass(server)
         self._event[0] = False
@@ -235,12 +235,17 @@ class _ExactNics(_Nics):
         if outcome is Outcome.IDLE:
             self._rest()
 
-    def _may_jump(self) -> bool:
-        """Whether no program is at work that may wake another one, or itself wakes up."""
+    def _must_look_again(self, jump_ps: int, is_endless: bool) -> bool:
+        """Whether a program may be at work that wakes another one, or itself wakes up, before a
+        long jump of time. Once none is, all are looked at again."""
+        if is_endless or jump_ps <= _SHORTEST_LIMIT_PS or self._may_jump:
+            self._may_jump = False
+            return False
         if self._programs.hold():
             self._poll.poll(_SECONDS_A_LOOK)
-            return False
-        return bool(lib.uverbs_settle(self._server.core, self._poll.fileno()))
+        else:
+            self._may_jump = True
+        return True
 
     def _rest(self) -> None:
         """Waits until there is something to do."""

@@ -36,10 +36,11 @@ struct uverbs_client {
     struct nic *nic;
     /* A thread that reads memory again and again, until it changes (waiting.c). */
     bool spins;
-    uint64_t writes;   /* of the NIC, so far */
-    bool has_found;    /* its memory has changed since it last called the library */
-    uint32_t activity; /* of the session, so far */
-    int64_t since_ns;  /* processor time of the process at that time */
+    uint64_t writes;     /* of the NIC, so far */
+    bool has_found;      /* its memory has changed since it last called the library */
+    uint32_t activity;   /* of the session, so far */
+    int64_t looked_ns;   /* processor time of the process at the last look */
+    int64_t computed_ns; /* since that activity */
     int64_t patience_ns, patience_after_write_ns;
     int64_t charged_ns;     /* processor time that has passed as emulated time */
     picoseconds busy_until; /* it computes until then */

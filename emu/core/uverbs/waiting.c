@@ -33,6 +33,7 @@ enum {
     TURNS_BETWEEN_LOOKS = 64,      /* at requests */
     LONGEST_PATIENCE_NS = 4000000, /* of processor time, which counts more on a busy machine */
     SHORTEST_PATIENCE_NS = 500000,
+    MOST_NS_A_LOOK = 200000, /* a machine that stands still is charged to whoever was at work */
     PATH_BYTES = 64,
     STATE_BYTES = 128
 };
@@ -119,8 +120,16 @@ static uint32_t activity_of(const struct uverbs_client *client)
 static void begin_anew(struct uverbs_client *client)
 {
     client->activity = activity_of(client);
-    client->since_ns = processor_ns(client);
+    client->looked_ns = processor_ns(client);
+    client->computed_ns = 0;
     client->spins = false;
+}
+
+static void count_computing(struct uverbs_client *client)
+{
+    int64_t now_ns = processor_ns(client), used_ns = now_ns - client->looked_ns;
+    client->looked_ns = now_ns;
+    client->computed_ns += used_ns < MOST_NS_A_LOOK ? used_ns : MOST_NS_A_LOOK;
 }
 
 void uverbs_begin_waiting(struct uverbs_client *client)
@@ -150,9 +159,12 @@ static bool spins(struct uverbs_client *client)
         learn(client);
         begin_anew(client);
     }
+    if (client->spins)
+        return true;
+    count_computing(client);
     int64_t *patience = client->has_found ? &client->patience_after_write_ns : &client->patience_ns;
-    if (client->spins || processor_ns(client) - client->since_ns < *patience)
-        return client->spins;
+    if (client->computed_ns < *patience)
+        return false;
     if (*patience > SHORTEST_PATIENCE_NS)
         *patience /= 2;
     client->has_found = false;
