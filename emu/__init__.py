@@ -1,8 +1,8 @@
 """An emulator of RoCEv2 and InfiniBand fabrics for AI clusters, packet by packet.
 
 For scripts and notebooks, `emu.run`, `emu.load`, `emu.sweep`, `emu.tune`, `emu.sensitivity`,
-`emu.bench_report`, `emu.Spec` and the classes that they return are those of `emu.scripting`. They
-are imported when they are used.
+`emu.decide`, `emu.bench_report`, `emu.Spec` and the classes that they return are those of
+`emu.scripting`. They are imported when they are used.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from emu.scripting import (
         BenchReport,
+        Decision,
         Run,
         Sensitivity,
         Spec,
         Sweep,
         Tuning,
         bench_report,
+        decide,
         load,
         run,
         sensitivity,
@@ -29,12 +31,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BenchReport",
+    "Decision",
     "Run",
     "Sensitivity",
     "Spec",
     "Sweep",
     "Tuning",
     "bench_report",
+    "decide",
     "load",
     "run",
     "sensitivity",

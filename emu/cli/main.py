@@ -30,6 +30,7 @@ VERBS = {
     "compare": "Run every variant of a spec and compare the results.",
     "continue": "Let the paused time of a lab go on.",
     "counters": "Print the counters of a lab by port and NIC.",
+    "decide": "Compare fabrics for a workload, and recommend one.",
     "down": "End a lab.",
     "events": "Print the events in a lab from now on.",
     "exec": "Run a command on a host or switch of a lab.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,6 +19,7 @@ from emu.cli.options import (
     workers_option,
 )
 from emu.cli.stopping import sigterm_interrupts
+from emu.cli.varied import all_read, varied
 from emu.errors import ExitCode, UsageError
 from emu.report.summary import to_json
 from emu.report.text import print_tables
@@ -27,10 +27,6 @@ from emu.spec.model import load_spec
 from emu.sweeps.needs import need_packages
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from emu.sweeps.values import Span
     from emu.tuning.goals import Wish
     from emu.tuning.tune import Finished
 
@@ -138,9 +134,9 @@ def command(
 
     request = TuneRequest(
         load_spec(path, settings),
-        _varied(vary),
+        varied(vary),
         _wishes(minimise, maximise),
-        _all(lambda text: bound_of(text, "--subject-to"), bounds),
+        all_read(lambda text: bound_of(text, "--subject-to"), bounds),
         seeds=seeds,
         trials=trials,
         held_out=held_out,
@@ -161,39 +157,6 @@ def command(
     if finished.tuned.stop is not None:
         raise finished.tuned.stop
     sys.exit(ExitCode.OK if finished.tuned.is_accepted else ExitCode.CHECK_FAILED)
-
-
-def _all(read: Callable[[str], T], texts: Iterable[str]) -> list[T]:
-    """What all texts say. Raises UsageError with the mistakes of all."""
-    found, mistakes = [], []
-    for text in texts:
-        try:
-            found.append(read(text))
-        except UsageError as mistake:
-            mistakes.append(str(mistake))
-    if mistakes:
-        raise UsageError("\n".join(mistakes))
-    return found
-
-
-def _varied(texts: tuple[str, ...]) -> dict[str, Sequence[Any] | Span | None]:
-    """The keys of all --vary with their values. Raises UsageError."""
-    pairs = _all(_values, texts)
-    keys = [key for key, _ in pairs]
-    twice = [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
-    if twice:
-        raise UsageError("\n".join(f"--vary {key}: is given twice; keep one" for key in twice))
-    return dict(pairs)
-
-
-def _values(text: str) -> tuple[str, Sequence[Any] | Span | None]:
-    """The key and its values in `KEY` or `KEY=VALUES`."""
-    from emu.sweeps.values import axis_of
-
-    if "=" not in text:
-        return text, None
-    axis = axis_of(text)
-    return axis.key, axis.values
 
 
 def _wishes(minimise: tuple[str, ...], maximise: tuple[str, ...]) -> list[Wish]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from emu.bmwg import document as bench_report
 from emu.bmwg.catalogue import KPIS
+from emu.decisions import document as decision
 from emu.explain import keys
 from emu.explain.fields import Field, arrays, fields, fields_of
 from emu.explain.keys import Key
@@ -135,10 +136,10 @@ _ARRAYS = (
 
 def _results() -> Iterator[str]:
     yield from head(
-        "Results: summary.json, series.npz, bench-report.json and diagnoses",
+        "Results: summary.json, series.npz, bench-report.json, decide.json and diagnoses",
         "The fields of `summary.json`, as `emu explain field NAME` prints them, the arrays of "
-        "`series.npz`, the fields of `bench-report.json`, and what a report may find wrong with a "
-        "run (`emu explain diagnosis NAME`).",
+        "`series.npz`, the fields of `bench-report.json` and `decide.json`, and what a report may "
+        "find wrong with a run (`emu explain diagnosis NAME`).",
     )
     yield from ("", "## summary.json")
     yield from _fields(fields())
@@ -152,6 +153,9 @@ def _results() -> Iterator[str]:
     kpis = [(f"`{k.key}`", k.name, k.definition, k.unit.value, k.source) for k in KPIS.values()]
     yield from ("", "Its KPIs:")
     yield from table(("key", "KPI", "definition", "unit", "source"), kpis)
+    yield from ("", "## decide.json", "", "`emu decide` writes it.")
+    yield from _fields(fields_of(decision, "Decision"))
+    yield from ("", "`emu schema decision` prints the JSON schema of this document.")
     yield from ("", "## Diagnoses")
     found = [(one.name, one.looks, one.cure) for one in PATHOLOGIES]
     yield from table(("name", "how it looks", "cure"), found)

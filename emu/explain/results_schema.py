@@ -1,7 +1,7 @@
-"""The JSON schemas of the documents that programs read: summary.json and bench-report.json.
+"""The JSON schemas of summary.json, bench-report.json and decide.json, which programs read.
 
-Their types are those of `emu.report.summary` and `emu.bmwg.document`, and their descriptions the
-texts below the fields, which `emu explain field` prints for summary.json.
+Their types are those of `emu.report.summary`, `emu.bmwg.document` and `emu.decisions.document`, and
+their descriptions the texts below the fields, which `emu explain field` prints for summary.json.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from emu.bmwg import document as bench_report
+from emu.decisions import document as decision
 from emu.explain.fields import described
 from emu.report import summary
 
@@ -33,6 +34,7 @@ class Document:
 DOCUMENTS = {
     "summary": Document(summary, "Summary", summary.SUMMARY_SCHEMA),
     "bench-report": Document(bench_report, "BenchReport", bench_report.BENCH_SCHEMA),
+    "decision": Document(decision, "Decision", decision.DECISION_SCHEMA),
 }
 """By the name that `emu schema` takes."""
 

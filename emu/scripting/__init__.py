@@ -18,11 +18,13 @@ Tables are pandas frames. The names of their columns end in the unit (`start_ns`
     bench.py          bench_report(), and the BenchReport that it returns
     tuning.py         tune(), and the Tuning that it returns
     sensitivities.py  sensitivity(), and the Sensitivity that it returns
+    decisions.py      decide(), and the Decision that it returns
 
 `emu` itself names them. They are imported when they are used, so that commands start quickly.
 """
 
 from emu.scripting.bench import BenchReport, bench_report
+from emu.scripting.decisions import Decision, decide
 from emu.scripting.runs import Run, load, run
 from emu.scripting.sensitivities import Sensitivity, sensitivity
 from emu.scripting.spec import Spec
@@ -31,12 +33,14 @@ from emu.scripting.tuning import Tuning, tune
 
 __all__ = [
     "BenchReport",
+    "Decision",
     "Run",
     "Sensitivity",
     "Spec",
     "Sweep",
     "Tuning",
     "bench_report",
+    "decide",
     "load",
     "run",
     "sensitivity",

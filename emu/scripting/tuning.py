@@ -181,7 +181,7 @@ def tune(
         raise UsageError("out: is empty; name a folder, or leave it out")
     request = TuneRequest(
         given(spec, set),
-        _varied(vary),
+        varied(vary),
         [*_wishes(minimise, "minimise"), *_wishes(maximise, "maximise")],
         [bound_of(text, "subject_to") for text in _texts(subject_to)],
         seeds=seeds,
@@ -202,7 +202,8 @@ def tune(
     return Tuning(finished, folder, kept)
 
 
-def _varied(vary: Mapping[str, Any] | Iterable[str]) -> dict[str, Sequence[Any] | Span | None]:
+def varied(vary: Mapping[str, Any] | Iterable[str]) -> dict[str, Sequence[Any] | Span | None]:
+    """Keys with their values; None: emu chooses the range. Raises UsageError."""
     from emu.sweeps.values import values_of
 
     if isinstance(vary, str):

@@ -82,15 +82,18 @@ _MOST_HINTS = 100
 so many unknown keys is probably not a spec."""
 
 
-def reworded(error: ValidationError) -> Iterator[Diagnostic]:
-    """Each of pydantic's errors as a finding."""
+def reworded(
+    error: ValidationError, of: Callable[[], dict[str, Any]] = schema
+) -> Iterator[Diagnostic]:
+    """Each of pydantic's errors as a finding. `of`: the JSON schema of the model, a spec's unless
+    given."""
     unknown = 0
     for details in error.errors(include_url=False):
         unknown += details["type"] == "extra_forbidden"
         if unknown > _MOST_HINTS and details["type"] == "extra_forbidden":
             yield Diagnostic(_path(details), "unknown key")
         elif not _only_follows(details):
-            yield _finding(details)
+            yield _finding(details, of)
 
 
 def _only_follows(error: ErrorDetails) -> bool:
@@ -98,19 +101,18 @@ def _only_follows(error: ErrorDetails) -> bool:
     return error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]
 
 
-def _finding(error: ErrorDetails) -> Diagnostic:
+def _finding(error: ErrorDetails, of: Callable[[], dict[str, Any]]) -> Diagnostic:
     path = _path(error)
     if error["type"] == "extra_forbidden":
-        return _unknown_key(path, error["loc"])
+        return _unknown_key(path, known_keys(error["loc"][:-1], of()))
     if error["input"] is None and error["type"] != "missing":
         return Diagnostic(path, "has no value", about=(path,))
     words = _WORDS.get(error["type"])
     return Diagnostic(path, words(error) if words else error["msg"], about=(path,))
 
 
-def _unknown_key(path: KeyPath, loc: KeyPath) -> Diagnostic:
+def _unknown_key(path: KeyPath, known: list[str]) -> Diagnostic:
     """The finding for an unknown key. It makes the key that was probably meant doubtful."""
-    known = known_keys(loc[:-1])
     near = nearest(str(path[-1]), known)
     if near:
         return Diagnostic(
@@ -130,11 +132,11 @@ def _path(error: ErrorDetails) -> KeyPath:
     return path
 
 
-def known_keys(loc: KeyPath) -> list[str]:
+def known_keys(loc: KeyPath, root: dict[str, Any]) -> list[str]:
     """The keys of the mapping at a pydantic location, from the JSON schema."""
-    node = schema()
+    node = root
     for step in loc:
-        node = _resolved(_inside(_resolved(node), step))
+        node = _resolved(_inside(_resolved(node, root), step), root)
     return list(node.get("properties", ()))
 
 
@@ -150,10 +152,10 @@ def _inside(node: dict[str, Any], step: str | int) -> dict[str, Any]:
     return found
 
 
-def _resolved(node: dict[str, Any]) -> dict[str, Any]:
+def _resolved(node: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
     """The schema behind a reference; for `a mapping or off`, that of the mapping."""
     if "anyOf" in node:
         node = node["anyOf"][0]
     if "$ref" in node:
-        node = schema()["$defs"][node["$ref"].rsplit("/", 1)[-1]]
+        node = root["$defs"][node["$ref"].rsplit("/", 1)[-1]]
     return node

@@ -43,6 +43,8 @@ _QUANTITIES: tuple[tuple[Callable[[str], int], Callable[[int], str]], ...] = (
 """Readers and writers of quantities whose ends may have different units: 500ns..2us."""
 MOST_STEPS = 100_000
 
+_EXAMPLE = "switches.ecn.kmin=20KB,50KB,100KB"
+
 
 @dataclass(frozen=True)
 class Span:
@@ -88,15 +90,14 @@ class Axis:
         return self.values[int(share * len(self.values))]
 
 
-def axis_of(text: str) -> Axis:
+def axis_of(text: str, option: str = "--vary", example: str = _EXAMPLE) -> Axis:
     """The axis of `KEY=VALUES`. Raises UsageError."""
     key, equals, values = text.partition("=")
     if not equals or not key:
         raise UsageError(
-            f"--vary {text}: is no key with values; write it like "
-            "--vary switches.ecn.kmin=20KB,50KB,100KB"
+            f"{option} {text}: is no key with values; write it like {option} {example}"
         )
-    return Axis(key, values_of(values, f"--vary {key}"))
+    return Axis(key, values_of(values, f"{option} {key}"))
 
 
 def values_of(text: str, option: str) -> Sequence[Any] | Span:

@@ -1,0 +1,229 @@
+"""The file of prices, and what a fabric costs by it.
+
+    currency: EUR
+    items:
+      - {item: nic, fabric: ib, rate: 400Gbit, price: 1000, watts: 25}
+      - {item: cable, rate: 400Gbit, up_to: 3m, price: 100}
+      - {item: cable, rate: 400Gbit, price: 700, watts: 16}
+    energy: {price_per_kwh: 0.2, years: 4}
+
+Of several items that fit a part, the first one counts. A kind of item that the file does not have
+at all is not counted on any fabric; one that it has must fit every such part of every fabric.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from emu.decisions.candidates import Candidate
+from emu.errors import UsageError
+from emu.regular import open_regular
+from emu.spec.base import Model
+from emu.spec.diagnostic import lines
+from emu.spec.document import MAX_BYTES, Unreadable, read
+from emu.spec.pydantic_messages import reworded
+from emu.spec.quantities import Length, Rate
+from emu.units import write_length, write_rate
+
+Part = Literal["nic", "cable", "port", "switch", "server"]
+_HOURS_A_YEAR = 24 * 365
+_Amount = Annotated[float, Field(ge=0)]
+
+
+class Item(Model):
+    """What one part costs."""
+
+    item: Part = Field(
+        description="The part: a NIC, a cable, a switch's port that has a cable, a switch, or a "
+        "server with its GPUs."
+    )
+    fabric: str | None = Field(
+        default=None, description="roce, ib or the name of a candidate; all fabrics unless given."
+    )
+    rate_bps: Rate | None = Field(
+        default=None,
+        alias="rate",
+        description="The rate of the NIC, cable or port, or of a switch's fastest port; any unless "
+        "given.",
+    )
+    up_to_ps: Length | None = Field(
+        default=None, alias="up_to", description="The longest such cable; any unless given."
+    )
+    price: _Amount = Field(default=0.0, description="In the currency of the file.")
+    watts: _Amount = Field(default=0.0, description="The power that it takes.")
+
+
+class Energy(Model):
+    """What power costs."""
+
+    price_per_kwh: _Amount = Field(description="In the currency of the file.")
+    years: Annotated[float, Field(gt=0, le=100)] = Field(
+        description="For which the fabric is bought."
+    )
+
+
+class Prices(Model):
+    """A file of prices."""
+
+    currency: str = Field(description="As EUR; it stands behind each price.")
+    items: tuple[Item, ...] = Field(min_length=1, description="The prices.")
+    energy: Energy | None = Field(
+        default=None, description="Adds the energy of all parts to the costs."
+    )
+
+
+@dataclass(frozen=True)
+class BillLine:
+    """Equal parts of a fabric."""
+
+    part: Part
+    what: str
+    """As `cable, 400Gbit, 5m`."""
+    count: int
+    price: float
+    """Of all of them."""
+    watts: float
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What a fabric costs."""
+
+    lines: tuple[BillLine, ...]
+    currency: str
+    energy: float
+    """The price of its energy; 0 if the file has none."""
+
+    @property
+    def price(self) -> float:
+        return sum(line.price for line in self.lines)
+
+    @property
+    def watts(self) -> float:
+        return sum(line.watts for line in self.lines)
+
+    @property
+    def total(self) -> float:
+        """Price and energy."""
+        return self.price + self.energy
+
+
+def read_prices(path: Path) -> Prices:
+    """Reads a file of prices. Raises UsageError with all that is wrong, each at its place."""
+    try:
+        with open_regular(path) as file:
+            text = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValueError as error:
+        raise UsageError(f"{str(path)!r} is not the name of a file ({error})") from None
+    try:
+        document = read(text, str(path))
+    except Unreadable as unreadable:
+        raise UsageError(f"{unreadable.finding.place}: {unreadable}") from None
+    findings = list(document.findings)
+    prices = None
+    try:
+        prices = Prices.model_validate(document.data)
+    except ValidationError as error:
+        findings += reworded(error, _schema)
+    if findings or prices is None:
+        raise UsageError("\n".join(lines(findings, document.places)))
+    return prices
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    return Prices.model_json_schema(by_alias=True)
+
+
+def bill_of(candidate: Candidate, prices: Prices) -> Bill:
+    """What a candidate costs. Raises UsageError with the parts that no item fits."""
+    named = {item.item for item in prices.items}
+    missing: list[str] = []
+    rows: list[BillLine] = []
+    for (part, rate_bps, delay_ps), count in sorted(_parts(candidate).items()):
+        if part not in named:
+            continue
+        item = _item_for(candidate, prices, part, rate_bps, delay_ps)
+        what = _in_words(part, rate_bps, delay_ps)
+        if item is None:
+            missing.append(f"{candidate.name}: no item of the prices fits a {what}; add one")
+        else:
+            rows.append(BillLine(part, what, count, count * item.price, count * item.watts))
+    if missing:
+        raise UsageError("\n".join(missing))
+    watts = sum(row.watts for row in rows)
+    return Bill(tuple(rows), prices.currency, _energy(prices, watts))
+
+
+def _energy(prices: Prices, watts: float) -> float:
+    if prices.energy is None:
+        return 0.0
+    hours = _HOURS_A_YEAR * prices.energy.years
+    return watts / 1000 * hours * prices.energy.price_per_kwh
+
+
+_Key = tuple[Part, int, int]
+"""A part with its rate in bits/s and its length as a delay in ps; 0 if it has none."""
+
+
+def _parts(candidate: Candidate) -> Counter[_Key]:
+    return Counter(_each_part(candidate))
+
+
+def _each_part(candidate: Candidate) -> Iterator[_Key]:
+    spec = candidate.spec
+    topology = spec.topology.build()
+
+    def rate_bps(port: Any) -> int:
+        return int(topology.cable[port].rate_bps)
+
+    for host in topology.host:
+        yield "nic", rate_bps(topology.ports[host][0]), 0
+    for cable in topology.cables:
+        yield "cable", int(cable.rate_bps), cable.delay_ps
+    for switch in topology.switch:
+        ports = [rate_bps(port) for port in topology.ports[switch]]
+        yield "switch", max(ports, default=0), 0
+        for own in ports:
+            yield "port", own, 0
+    for _ in range(-(-len(topology.host) // (spec.hosts.gpus or 1))):
+        yield "server", 0, 0
+
+
+def _item_for(
+    candidate: Candidate, prices: Prices, part: Part, rate_bps: int, delay_ps: int
+) -> Item | None:
+    names = (None, candidate.spec.fabric, candidate.fabric)
+    for item in prices.items:
+        fits = item.item == part and item.fabric in names
+        fits = fits and (item.rate_bps is None or int(item.rate_bps) == rate_bps)
+        if fits and (item.up_to_ps is None or delay_ps <= item.up_to_ps):
+            return item
+    return None
+
+
+def _in_words(part: Part, rate_bps: int, delay_ps: int) -> str:
+    if part == "server":
+        return part
+    length = f", {write_length(delay_ps)}" if part == "cable" else ""
+    return f"{part}, {write_rate(rate_bps)}{length}"
+
+
+def fabrics_named(prices: Prices) -> set[str]:
+    """The fabrics that items name."""
+    return {item.fabric for item in prices.items if item.fabric is not None}
+
+
+def parts_left_out(prices: Prices) -> list[Part]:
+    """The kinds of parts that the file does not have, so that nothing counts them."""
+    known: tuple[Part, ...] = ("nic", "cable", "port", "switch", "server")
+    return [part for part in known if all(item.item != part for item in prices.items)]

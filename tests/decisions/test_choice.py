@@ -1,0 +1,136 @@
+"""The rules of a recommendation, on figures that are made up; each criterion decides once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+import emu
+from emu.decisions.candidates import Candidate
+from emu.decisions.choice import Choice, Evidence, choose
+from emu.decisions.prices import Bill, BillLine
+from emu.decisions.standing import standings_of
+from emu.sensitivities.change import Change, Kind
+from emu.sensitivities.costs import Cost
+from emu.sensitivities.measure import Result
+from emu.tuning.goals import Figure, Goal
+
+GBIT = 10**9
+TIME = Goal(Figure("time", ("time_ns",)), maximise=False)
+SPEC = emu.Spec(
+    topology={"kind": "dumbbell", "hosts_per_side": 1},
+    traffic=[{"name": "t", "pattern": "pair", "from": "h1", "to": "h2", "size": "1KB"}],
+)
+
+
+class _Costs(Result):
+    """A side with costs that are given."""
+
+    def __init__(self, costs: Sequence[Cost]) -> None:
+        object.__setattr__(self, "given", costs)
+
+    @property
+    def costs(self) -> list[Cost]:
+        return list(self.given)  # type: ignore[attr-defined]
+
+
+def stuck(name: str) -> Cost:
+    return Cost(Change(name, Kind.FAILURE, "", {}), [], [], 5, 5, [])
+
+
+def rows(values: Sequence[float], **more: Any) -> dict[int, dict[str, Any]]:
+    return {seed: {"time_ns": value, "error": "", **more} for seed, value in enumerate(values)}
+
+
+def chosen(margin: float = 0.05, **given: Any) -> Choice | None:
+    """Name -> (figures of the seeds, price, rate in Gbit/s, costs)."""
+    standings = standings_of({name: rows(own[0]) for name, own in given.items()}, TIME)
+    evidence = {}
+    for name, (_, price, rate, costs) in given.items():
+        candidate = Candidate(name, name.replace("_", "-"), rate * GBIT, SPEC)
+        lines = (BillLine("nic", "nic", 1, price, 0.0),)
+        bill = None if price is None else Bill(lines, "EUR", 0.0)
+        evidence[name] = Evidence(candidate, standings[name], bill, _Costs(costs))
+    return choose(evidence, TIME, margin)
+
+
+FAST, ALIKE, SLOW = [100.0] * 5, [103.0] * 5, [120.0] * 5
+
+
+def test_the_fastest_is_recommended_when_nothing_is_near() -> None:
+    choice = chosen(a=(SLOW, 1, 100, []), b=(FAST, 9, 100, []))
+    assert choice is not None
+    assert (choice.best.name, len(choice.near), choice.criterion) == ("b", 1, None)
+    assert choice.best.standing.behind is not None
+    assert choice.best.standing.behind.mean == 0
+
+
+def test_a_larger_margin_lets_the_cheaper_win() -> None:
+    choice = chosen(0.2, a=(SLOW, 1, 100, []), b=(FAST, 9, 100, []))
+    assert choice is not None
+    assert choice.best.name == "a"
+    assert choice.best.standing.behind is not None
+    assert choice.best.standing.behind.mean == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "criterion"),
+    [
+        ((ALIKE, 8, 100, []), (FAST, 9, 100, []), "cost"),
+        ((ALIKE, None, 100, []), (FAST, None, 200, []), "link rate"),
+        ((ALIKE, None, 100, []), (FAST, None, 100, [stuck("link fails")]), "failures"),
+        ((ALIKE, None, 100, []), (FAST, None, 100, [stuck("no subnet manager")]), "tuning effort"),
+        ((FAST, None, 100, []), (ALIKE, None, 100, []), None),
+    ],
+)
+def test_criteria_decide_in_their_order(one: Any, other: Any, criterion: str | None) -> None:
+    choice = chosen(b=other, a=one)
+    assert choice is not None
+    assert choice.best.name == "a"
+    assert [own.name for own in choice.near] == ["a", "b"]
+    assert (choice.criterion.name if choice.criterion else None) == criterion
+
+
+def test_what_needs_a_search_comes_after_what_does_not() -> None:
+    choice = chosen(roce_tuned=(FAST, None, 100, []), plain=(ALIKE, None, 100, []))
+    assert choice is not None
+    assert (choice.best.name, choice.criterion and choice.criterion.name) == ("plain", "search")
+
+
+def test_a_difference_that_seeds_cannot_show_is_none() -> None:
+    noisy = [60.0, 140.0, 75.0, 160.0, 120.0]  # 11 % higher, though not with all seeds
+    choice = chosen(a=(noisy, 1, 100, []), b=(FAST, 9, 100, []))
+    assert choice is not None
+    assert choice.best.name == "a"
+
+
+@pytest.mark.parametrize(
+    ("more", "fault"),
+    [
+        ({"unfinished_flows": 2}, "flows do not finish with 5 of 5 seeds"),
+        ({"checks_failed": 1}, "checks fail with 5 of 5 seeds"),
+        ({"error": "no"}, "the run fails with 5 of 5 seeds"),
+    ],
+)
+def test_what_does_not_fit_is_no_choice(more: dict[str, Any], fault: str) -> None:
+    standings = standings_of({"a": rows(FAST, **more), "b": rows(SLOW)}, TIME)
+    assert standings["a"].faults == [fault]
+    assert standings["b"].behind is not None
+    assert standings["b"].behind.mean == 0  # it is the fastest of those that fit
+    assert not standings["a"].is_near(1.0)
+
+
+def test_rates_are_better_when_large() -> None:
+    rate = Goal(Figure("rate", ("time_ns",)), maximise=True)
+    standings = standings_of({"a": rows(FAST), "b": rows(SLOW)}, rate)
+    assert standings["a"].behind is not None
+    assert standings["a"].behind.mean == pytest.approx(20 / 120)
+
+
+def test_nothing_is_recommended_when_nothing_fits() -> None:
+    standings = standings_of({"a": rows(FAST, unfinished_flows=1)}, TIME)
+    candidate = Candidate("a", "a", 100 * GBIT, SPEC)
+    evidence = {"a": Evidence(candidate, standings["a"], None, _Costs([]))}
+    assert choose(evidence, TIME, 0.05) is None

@@ -1,0 +1,125 @@
+"""What a fabric costs, counted by hand; files with mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import emu
+from emu.decisions.candidates import Candidate, candidates_of
+from emu.decisions.prices import bill_of, parts_left_out, read_prices
+from emu.errors import UsageError
+
+GBIT = 10**9
+LINKS = {
+    "host": {"rate": "100Gbit", "length": "3m"},
+    "fabric": {"rate": "400Gbit", "length": "30m"},
+}
+TOPOLOGY = {"kind": "leaf-spine", "spines": 2, "leaves": 3, "hosts_per_leaf": 4, "links": LINKS}
+"""12 hosts, 5 switches, 12 cables to hosts and 6 between switches, 24 ports of switches."""
+
+
+def candidate(fabric: str) -> Candidate:
+    traffic = [{"name": "t", "pattern": "pair", "from": "h1", "to": "h5", "size": "1MB"}]
+    spec = emu.Spec(topology=TOPOLOGY, traffic=traffic, hosts={"gpus": 4})
+    (own,), _ = candidates_of(spec, [fabric], [100 * GBIT])
+    return own
+
+
+def prices(folder: Path, text: str) -> Path:
+    file = folder / "prices.yml"
+    file.write_text(text)
+    return file
+
+
+def test_a_bill_counts_every_part(tmp_path: Path) -> None:
+    file = prices(
+        tmp_path,
+        """
+currency: EUR
+items:
+  - {item: nic, price: 10, watts: 1}
+  - {item: cable, up_to: 3m, price: 2}
+  - {item: cable, price: 30, watts: 4}
+  - {item: port, rate: 100Gbit, price: 5}
+  - {item: port, rate: 4x NDR, price: 50}
+  - {item: switch, fabric: ib, price: 1000, watts: 100}
+  - {item: switch, fabric: roce, price: 700, watts: 90}
+  - {item: server, price: 9000}
+energy: {price_per_kwh: 0.5, years: 2}
+""",
+    )
+    bill = bill_of(candidate("ib"), read_prices(file))
+    assert sorted((line.what, line.count, line.price) for line in bill.lines) == [
+        ("cable, 100Gbit, 3m", 12, 24),
+        ("cable, 400Gbit, 30m", 6, 180),
+        ("nic, 100Gbit", 12, 120),
+        ("port, 100Gbit", 12, 60),
+        ("port, 400Gbit", 12, 600),
+        ("server", 3, 27000),
+        ("switch, 400Gbit", 5, 5000),
+    ]
+    assert bill.price == 120 + 24 + 180 + 12 * 5 + 12 * 50 + 5 * 1000 + 3 * 9000
+    assert bill.watts == 12 * 1 + 6 * 4 + 5 * 100
+    assert bill.energy == pytest.approx(536 / 1000 * 24 * 365 * 2 * 0.5)
+    assert bill.total == bill.price + bill.energy
+    roce = bill_of(candidate("roce-lossy"), read_prices(file))
+    assert bill.price - roce.price == 5 * 300
+
+
+def test_a_candidate_may_have_prices_of_its_own(tmp_path: Path) -> None:
+    text = """
+currency: EUR
+items:
+  - {item: nic, fabric: roce-lossy, price: 7}
+  - {item: nic, price: 10}
+"""
+    read = read_prices(prices(tmp_path, text))
+    assert bill_of(candidate("roce-lossy"), read).total == 84
+    assert bill_of(candidate("roce-lossless"), read).total == 120
+    assert parts_left_out(read) == ["cable", "port", "switch", "server"]
+
+
+def test_a_part_that_no_item_fits_is_named(tmp_path: Path) -> None:
+    text = "currency: EUR\nitems: [{item: cable, up_to: 3m, price: 2}, {item: nic, fabric: ib}]\n"
+    read = read_prices(prices(tmp_path, text))
+    with pytest.raises(UsageError) as caught:
+        bill_of(candidate("roce-lossy"), read)
+    assert str(caught.value).splitlines() == [
+        "roce-lossy: no item of the prices fits a cable, 400Gbit, 30m; add one",
+        "roce-lossy: no item of the prices fits a nic, 100Gbit; add one",
+    ]
+
+
+def test_all_mistakes_of_a_file_are_found_each_at_its_place(tmp_path: Path) -> None:
+    file = prices(
+        tmp_path,
+        "currency: EUR\nitems:\n  - {item: nik, price: 1}\n  - {item: nic, prise: 1}\n"
+        "  - {item: port, price: -1}\nenergi: 3\n",
+    )
+    with pytest.raises(UsageError) as caught:
+        read_prices(file)
+    lines = str(caught.value).splitlines()
+    assert [line.split(": ")[0] for line in lines] == [
+        f"{file}:3:6",
+        f"{file}:4:17",
+        f"{file}:5:18",
+        f"{file}:6:1",
+    ]
+    assert "did you mean 'nic'" in lines[0]
+    assert "did you mean 'price'" in lines[1]
+    assert "did you mean 'energy'" in lines[3]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[1, 2]", "currency: EUR\n", "a: [\n", "currency: 3\nitems: 4"]
+)
+def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match=r"prices\.yml"):
+        read_prices(prices(tmp_path, text))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot be read"):
+        read_prices(tmp_path / "none.yml")
