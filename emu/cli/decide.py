@@ -21,7 +21,7 @@ from emu.cli.options import (
 )
 from emu.cli.stopping import sigterm_interrupts
 from emu.cli.varied import all_read, varied
-from emu.errors import ExitCode
+from emu.errors import ExitCode, UsageError
 from emu.report.summary import to_json
 from emu.report.text import print_tables
 from emu.spec.model import load_spec
@@ -210,5 +210,11 @@ def _growth(texts: tuple[str, ...]) -> dict[str, Sequence[Any] | Span] | None:
 
     if texts == ("none",):
         return None
+    if "none" in texts:
+        raise UsageError("--grow none: the others name sizes; leave it or them out")
     axes = all_read(lambda text: axis_of(text, "--grow", "topology.leaves=8,16"), texts)
+    keys = [axis.key for axis in axes]
+    twice = [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
+    if twice:
+        raise UsageError("\n".join(f"--grow {key}: is given twice; keep one" for key in twice))
     return {axis.key: axis.values for axis in axes}

@@ -21,7 +21,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from emu.errors import EmuError, SpecError
+from emu.errors import EmuError, SpecError, UsageError
 from emu.models import PACKETS
 from emu.spec.base import Model
 from emu.spec.congestion_control import CONTROLS
@@ -74,6 +74,11 @@ def known_fabrics(spec: Spec) -> list[str]:
     return [*USUAL, AS_IT_IS, *spec.compare]
 
 
+def taken_names(spec: Spec) -> list[str]:
+    """Variants with the name of a fabric that is always there."""
+    return [name for name in spec.compare if name in (*USUAL, AS_IT_IS)]
+
+
 def host_rate_bps(spec: Spec) -> int:
     """The rate of the fastest cable to a host."""
     topology = spec.topology.build()
@@ -104,6 +109,8 @@ def candidates_of(
 def _spec_of(spec: Spec, fabric: str, rate_bps: int) -> Spec:
     """Raises SpecError."""
     base = spec.variants()[fabric] if fabric in spec.compare else spec
+    if base.traffic != spec.traffic:
+        raise UsageError("its traffic is not that of the spec, so its figures say nothing here")
     data = deepcopy(base.to_mapping())
     data.pop("compare", None)
     if fabric in _CHANGES:

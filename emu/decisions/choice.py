@@ -8,18 +8,18 @@
        link rate       the slower links
        failures        fewer failed links and switches that leave flows unfinished
        search          no search of settings
-       tuning effort   fewer changes of settings, mistakes and failures that cost more than 5 %
+       tuning effort   fewer changes that cost more than 5 %, of those that all fabrics have
        the figure      the faster
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from emu.decisions.candidates import TUNED, Candidate
 from emu.decisions.prices import Bill
-from emu.decisions.standing import Standing, fastest
+from emu.decisions.standing import Rows, Standing, fastest
 from emu.sensitivities.costs import Cost
 from emu.sensitivities.measure import Result
 from emu.tuning.goals import Goal
@@ -37,6 +37,8 @@ class Evidence:
     bill: Bill | None
     result: Result
     """Its changes, with what each costs."""
+    shared: Collection[str] = ()
+    """Names of the changes that all candidates have."""
 
     @property
     def name(self) -> str:
@@ -45,6 +47,18 @@ class Evidence:
     def cost_of(self, change: str) -> Cost | None:
         """What a change costs; None if it was not measured."""
         return next((own for own in self.result.costs if own.change.name == change), None)
+
+    def rows_with(self, change: str) -> Rows:
+        """The runs with a change; empty if it was not measured."""
+        for number, own in enumerate(self.result.side.changes.made):
+            if own.name == change:
+                return self.result.side.after.get(number, {})
+        return {}
+
+    @property
+    def costly_shared(self) -> int:
+        """Changes that all candidates have, and that cost more than 5 % here."""
+        return sum(cost.is_costly for cost in self.result.costs if cost.change.name in self.shared)
 
     @property
     def stuck_failures(self) -> int:
@@ -65,7 +79,7 @@ PRICE = Criterion("cost", lambda own: 0.0 if own.bill is None else own.bill.tota
 RATE = Criterion("link rate", lambda own: own.candidate.rate_bps)
 STUCK = Criterion("failures", lambda own: own.stuck_failures)
 SEARCH = Criterion("search", lambda own: own.candidate.fabric == TUNED)
-EFFORT = Criterion("tuning effort", lambda own: len(own.result.costly))
+EFFORT = Criterion("tuning effort", lambda own: own.costly_shared)
 CRITERIA: Sequence[Criterion] = (PRICE, RATE, STUCK, SEARCH, EFFORT)
 
 

@@ -114,8 +114,12 @@ def _evidence(
     results = {own.side.name: own for own in measured.results}
     rows = {candidate.name: results[candidate.name].side.before for candidate in made}
     standings = standings_of(rows, figures.deciding)
+    names = [{cost.change.name for cost in results[own.name].costs} for own in made]
+    shared = frozenset(set.intersection(*names))
     return {
-        own.name: Evidence(own, standings[own.name], setup.bills.get(own.name), results[own.name])
+        own.name: Evidence(
+            own, standings[own.name], setup.bills.get(own.name), results[own.name], shared
+        )
         for own in made
     }
 

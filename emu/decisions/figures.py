@@ -14,8 +14,9 @@ from typing import Any
 from emu.report.run_figures import more_is_better
 from emu.sensitivities.figures import goals_of
 from emu.spec.scenario import Spec
+from emu.sweeps.axes import label_of
 from emu.sweeps.statistics import OF_THE_RUN
-from emu.tuning.goals import Goal, figure_of
+from emu.tuning.goals import Figure, Goal, figure_of
 
 _ITERATIONS = (".step_ns", ".iteration_ns")
 
@@ -33,7 +34,9 @@ def figures_of(spec: Spec, row: dict[str, Any], by: str | None, option: str) -> 
     goals = goals_of(spec, [row])
     if by is not None:
         known = [name for name in row if name not in OF_THE_RUN]
-        figure = figure_of(by, known, option)
+        found = figure_of(by, known, option)
+        name = label_of(found.columns[0]) if len(found.columns) == 1 else found.name
+        figure = Figure(name, found.columns)
         deciding = Goal(figure, maximise=more_is_better(figure.columns[0]))
     else:
         iterations = (goal for goal in goals if goal.figure.columns[0].endswith(_ITERATIONS))

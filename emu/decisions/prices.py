@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, Strict, ValidationError, model_validator
 
 from emu.decisions.candidates import Candidate
 from emu.errors import UsageError
@@ -29,12 +29,20 @@ from emu.spec.base import Model
 from emu.spec.diagnostic import lines
 from emu.spec.document import MAX_BYTES, Unreadable, read
 from emu.spec.pydantic_messages import reworded
-from emu.spec.quantities import Length, Rate
+from emu.spec.quantities import Length, Rate, named_like
 from emu.units import write_length, write_rate
 
 Part = Literal["nic", "cable", "port", "switch", "server"]
 _HOURS_A_YEAR = 24 * 365
-_Amount = Annotated[float, Field(ge=0)]
+_MOST = 1e12
+_MOST_FINDINGS = 8
+"""That are shown of a file: one that is not of prices may have thousands."""
+_Amount = Annotated[float, Strict(), Field(ge=0, le=_MOST)]
+
+
+_Currency = Annotated[
+    str, named_like(r"\S(?:[^\n]{0,14}\S)?", "up to 16 characters on one line, as EUR")
+]
 
 
 class Item(Model):
@@ -59,6 +67,14 @@ class Item(Model):
     price: _Amount = Field(default=0.0, description="In the currency of the file.")
     watts: _Amount = Field(default=0.0, description="The power that it takes.")
 
+    @model_validator(mode="after")
+    def _has_what_its_part_has(self) -> Self:
+        if self.item == "server" and self.rate_bps is not None:
+            raise ValueError("a server has no rate of its own; leave rate out")
+        if self.item != "cable" and self.up_to_ps is not None:
+            raise ValueError("only a cable has a length; leave up_to out")
+        return self
+
 
 class Energy(Model):
     """What power costs."""
@@ -72,7 +88,9 @@ class Energy(Model):
 class Prices(Model):
     """A file of prices."""
 
-    currency: str = Field(description="As EUR; it stands behind each price.")
+    currency: Annotated[str, named_like(r"\S(?:[^\n]{0,14}\S)?", "a word of up to 16 letters")] = (
+        Field(description="As EUR; it stands behind each price.")
+    )
     items: tuple[Item, ...] = Field(min_length=1, description="The prices.")
     energy: Energy | None = Field(
         default=None, description="Adds the energy of all parts to the costs."
@@ -114,6 +132,12 @@ class Bill:
         """Price and energy."""
         return self.price + self.energy
 
+    def money(self, amount: float) -> str:
+        """`1,200 EUR`; with two decimals if it is small."""
+        return (
+            f"{amount:,.0f} {self.currency}" if amount >= 100 else f"{amount:,.2f} {self.currency}"
+        )
+
 
 def read_prices(path: Path) -> Prices:
     """Reads a file of prices. Raises UsageError with all that is wrong, each at its place."""
@@ -124,6 +148,8 @@ def read_prices(path: Path) -> Prices:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     except ValueError as error:
         raise UsageError(f"{str(path)!r} is not the name of a file ({error})") from None
+    if not text.strip():
+        raise UsageError(f"{path}: is empty; a file of prices has `currency:` and `items:`")
     try:
         document = read(text, str(path))
     except Unreadable as unreadable:
@@ -135,7 +161,10 @@ def read_prices(path: Path) -> Prices:
     except ValidationError as error:
         findings += reworded(error, _schema)
     if findings or prices is None:
-        raise UsageError("\n".join(lines(findings, document.places)))
+        found = lines(findings, document.places)
+        more = len(found) - _MOST_FINDINGS
+        rest = [f"{path}: and {more} more like these"] if more > 0 else []
+        raise UsageError("\n".join([*found[:_MOST_FINDINGS], *rest]))
     return prices
 
 
@@ -155,7 +184,7 @@ def bill_of(candidate: Candidate, prices: Prices) -> Bill:
         item = _item_for(candidate, prices, part, rate_bps, delay_ps)
         what = _in_words(part, rate_bps, delay_ps)
         if item is None:
-            missing.append(f"{candidate.name}: no item of the prices fits a {what}; add one")
+            missing.append(f"{candidate.name}: no item fits a {what}; add one")
         else:
             rows.append(BillLine(part, what, count, count * item.price, count * item.watts))
     if missing:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from math import ceil, floor
 from typing import TYPE_CHECKING
 
 from emu.decisions.candidates import LOSSLESS, TUNED
@@ -16,15 +18,16 @@ from emu.decisions.choice import (
     Choice,
     Criterion,
     Evidence,
+    choose,
 )
 from emu.decisions.prices import Bill
-from emu.decisions.standing import Standing, behind, fastest
+from emu.decisions.standing import Standing, behind, fastest, standings_of
 from emu.measure.bootstrap import Interval
 from emu.report.run_figures import written
 from emu.sensitivities.costs import Cost
 from emu.sensitivities.tables import LIMIT, percent
 from emu.tuning.goals import Goal
-from emu.units import write_rate
+from emu.units import write_rate, write_time
 from emu.words import counted, listed
 
 if TYPE_CHECKING:
@@ -73,9 +76,10 @@ def changes(decided: Decided) -> Iterator[str]:
     yield from _by_margin(decided, choice)
     yield from _by_price(decided, choice)
     yield from _by_other_figures(decided, choice)
-    yield from _by_failures(choice)
+    yield from _by_failures(decided, choice)
     yield from _by_size(decided, choice)
     yield from _by_tuning(decided, choice)
+    yield from _by_switches(decided)
 
 
 # --- the recommendation ---
@@ -92,8 +96,8 @@ def figure(own: Interval | None, goal: Goal) -> str:
 
 
 def in_currency(bill: Bill) -> str:
-    energy = f" ({bill.energy:,.0f} of it for energy)" if bill.energy else ""
-    return f"{bill.total:,.0f} {bill.currency}{energy}"
+    energy = f" ({bill.money(bill.energy)} of it for energy)" if bill.energy else ""
+    return f"{bill.money(bill.total)}{energy}"
 
 
 def share(value: float) -> str:
@@ -130,8 +134,9 @@ def _beside_the_fastest(decided: Decided, choice: Choice) -> str:
         )
     fits = [own for own in decided.evidence.values() if own.standing.fits and own is not best]
     if not fits:
-        return "It is the only one on which all flows finish and all checks hold."
-    others = [f"{own.name} {_gap(own.standing, goal)}" for own in fits]
+        return "No other fabric fits." if len(decided.evidence) > 1 else "It is the only fabric."
+    fits.sort(key=_behind)
+    others = [f"that of {own.name} {_gap(own.standing, goal)}" for own in fits]
     return f"It is the best of all; {listed(others, _MOST_NAMED)}."
 
 
@@ -148,7 +153,7 @@ def _among_the_near(decided: Decided, choice: Choice) -> str:
     margin = margin_of(decided)
     what = f"Within the margin of {margin} are {near}"
     if choice.criterion is None:
-        return f"{what}. Nothing else sets {best.name} apart from {second.name}."
+        return f"{what}. Costs, rates and changes do not set them apart, so the figure decides."
     return f"{what}. {_DECIDES[choice.criterion](best, second)}"
 
 
@@ -180,10 +185,9 @@ def _by_search(best: Evidence, second: Evidence) -> str:
 
 
 def _by_effort(best: Evidence, second: Evidence) -> str:
-    own, other = best.result, second.result
     return (
-        f"{len(own.costly)} of {counted(len(own.costs), 'change')} cost more than {LIMIT} on "
-        f"{best.name}, and {len(other.costly)} of {len(other.costs)} on {second.name}."
+        f"Of the {len(best.shared)} changes that all fabrics have, {best.costly_shared} cost more "
+        f"than {LIMIT} on {best.name}, and {second.costly_shared} on {second.name}."
     )
 
 
@@ -235,7 +239,7 @@ def _tuning(decided: Decided, best: Evidence) -> Iterator[str]:
     if not result.costs:
         return
     worst = ""
-    if result.costly:
+    if result.costly and decided.setup.request.changes == "all":
         change = result.costly[0].change
         worst = f" The worst is {change.name} ({change.what}): {damage(result.costly[0])}."
     of = "failures" if decided.setup.request.changes == "failures" else _ALL_CHANGES
@@ -261,25 +265,35 @@ def _at_size(decided: Decided, grown: Grown, best: Evidence) -> str:
 
 
 def _by_margin(decided: Decided, choice: Choice) -> Iterator[str]:
-    best, goal = choice.best, decided.figures.deciding
-    gap = best.standing.behind
-    if best is not choice.fastest and gap is not None and gap.excludes_zero:
-        yield (
-            f"With a margin below {share(gap.mean)} it would be {choice.fastest.name}, "
-            f"where {named(goal)} is the best."
-        )
+    """Margins are rounded so that the sentence holds for the number that it has."""
+    goal, best = decided.figures.deciding, choice.best
+    gap = _behind(best)
+    if best is not choice.fastest and best.standing.behind is not None:
+        below = floor(1000 * gap) / 1000
+        other = choose(decided.evidence, goal, below) if below < gap else None
+        if other is not None and other.best is not best:
+            yield f"With a margin of {100 * below:.1f} % or less it would be {_less(other, best)}."
     if best.bill is None:
         return
     least = best.bill.total
-    for own in sorted(_outside(decided, choice), key=lambda each: _behind(each)):
+    for own in sorted(_outside(decided, choice), key=_behind):
+        above = ceil(1000 * _behind(own)) / 1000
         assert own.bill is not None
-        if own.bill.total < least and _behind(own) <= 1:
+        if own.bill.total >= least or above > 1:
+            continue
+        other = choose(decided.evidence, goal, above)
+        if other is not None and other.best is own:
             least = own.bill.total
             saved = best.bill.total - least
             yield (
-                f"With a margin of {share(_behind(own))} it would be {own.name}, which costs "
-                f"{saved:,.0f} {own.bill.currency} less ({share(saved / best.bill.total)})."
+                f"With a margin of {100 * above:.1f} % it would be {own.name}, which costs "
+                f"{own.bill.money(saved)} less ({share(saved / best.bill.total)})."
             )
+
+
+def _less(other: Choice, best: Evidence) -> str:
+    """The fabric that a smaller margin would choose."""
+    return f"{other.best.name}, as {best.name} is then too far behind {other.fastest.name}"
 
 
 def _outside(decided: Decided, choice: Choice) -> list[Evidence]:
@@ -306,49 +320,46 @@ def _by_price(decided: Decided, choice: Choice) -> Iterator[str]:
     gap = second.bill.total - best.bill.total
     if gap > 0:
         yield (
-            f"If {second.name} cost {gap:,.0f} {best.bill.currency} less "
+            f"If {second.name} cost more than {best.bill.money(gap)} less "
             f"({share(gap / second.bill.total)} of its price), it would be {second.name}."
         )
 
 
 def _by_other_figures(decided: Decided, choice: Choice) -> Iterator[str]:
-    """Figures in which another candidate that fits is better by more than the margin."""
-    best = choice.best
-    fits = [own for own in decided.evidence.values() if own.standing.fits]
+    """Figures by which the same rules would recommend another one."""
+    best, margin = choice.best, decided.setup.request.margin
     for goal in decided.figures.others:
-        gaps = {
-            own.name: gap
-            for own in fits
-            if own is not best
-            and (gap := behind(best.standing.rows, own.standing.rows, goal)) is not None
-            and gap.excludes_zero
-            and gap.mean > decided.setup.request.margin
+        rows = {name: own.standing.rows for name, own in decided.evidence.items()}
+        standings = standings_of(rows, goal)
+        evidence = {
+            name: replace(own, standing=standings[name]) for name, own in decided.evidence.items()
         }
-        if gaps:
-            name = max(gaps, key=lambda each: gaps[each].mean)
-            yield (
-                f"If {named(goal)} mattered most, it would be {name}: that of {best.name} is "
-                f"{share(gaps[name].mean)} {_worse(goal)} (--by)."
-            )
-
-
-def _by_failures(choice: Choice) -> Iterator[str]:
-    """Failures that cost less on another fabric that is within the margin."""
-    best = choice.best
-    for name in _FAILURES:
-        own = best.cost_of(name)
-        if own is None or not own.is_costly:
+        other = choose(evidence, goal, margin)
+        if other is None or other.best.name == best.name:
             continue
-        better = {
-            other.name: cost
-            for other in choice.near[1:]
-            if (cost := other.cost_of(name)) is not None and cost.amount < own.amount
-        }
-        if better:
-            least = min(better, key=lambda each: better[each].amount)
+        yield (
+            f"If {named(goal)} decided (--by), it would be {other.best.name}: "
+            f"{figure(other.best.standing.figure, goal)} there, and on {best.name} "
+            f"{figure(evidence[best.name].standing.figure, goal)}."
+        )
+
+
+def _by_failures(decided: Decided, choice: Choice) -> Iterator[str]:
+    """Failures with which another fabric within the margin is better by more than the margin."""
+    best, goal = choice.best, decided.figures.deciding
+    for name, words in _SAID.items():
+        own = best.rows_with(name)
+        gaps: dict[str, Interval] = {}
+        for other in choice.near[1:]:
+            rows = other.rows_with(name)
+            gap = behind(own, rows, goal) if own and rows else None
+            if gap is not None and gap.excludes_zero:
+                gaps[other.name] = gap
+        least = max(gaps, key=lambda each: gaps[each].mean, default=None)
+        if least is not None and gaps[least].mean > decided.setup.request.margin:
             yield (
-                f"If what happens when a {_SAID[name]} mattered most, it would be {least}: there "
-                f"{damage(better[least])}, and on {best.name} {damage(own)}."
+                f"If what happens when a {words} decided, it would be {least}: with it, "
+                f"{named(goal)} of {best.name} is {share(gaps[least].mean)} {_worse(goal)}."
             )
 
 
@@ -361,15 +372,16 @@ _SAID = {
 
 def _by_size(decided: Decided, choice: Choice) -> Iterator[str]:
     goal, best = decided.figures.deciding, choice.best
-    margin = decided.setup.request.margin
     for grown in decided.growth:
         own, mark = grown.standings[best.name], fastest(grown.standings, goal)
-        if not grown.size.settings or mark is None or own.is_near(margin):
+        if not grown.size.settings or mark is None or own.is_near(decided.setup.request.margin):
             continue
-        gap = f" by {share(own.behind.mean)}" if own.fits and own.behind is not None else ""
+        why = listed(own.faults)
+        if own.fits and own.behind is not None:
+            why = f"its {named(goal)} is {share(own.behind.mean)} {_worse(goal)}"
         yield (
             f"At {grown.size.hosts:,} hosts ({grown.size.model}), {best.name} is outside of the "
-            f"margin: {mark.name} is better{gap}."
+            f"margin, beside {mark.name}: {why}."
         )
 
 
@@ -385,3 +397,20 @@ def _by_tuning(decided: Decided, choice: Choice) -> Iterator[str]:
     if gap is not None:
         how = f"{share(gap.mean)} {_worse(goal)}" if gap.excludes_zero else "not shown to differ"
         yield f"Without its settings, {named(goal)} is {how} ({name})."
+
+
+def _by_switches(decided: Decided) -> Iterator[str]:
+    """Assumptions about switches that differ between the fabrics."""
+    found: dict[str, str] = {}
+    for own in decided.evidence.values():
+        spec = own.candidate.spec
+        switch = next(iter(spec.topology.build().switch))
+        how = "cut-through" if spec.cuts_through(switch) else "store-and-forward"
+        latency = write_time(spec.switch_latency(switch)[0])
+        found.setdefault(f"{latency}, {how}", own.name)
+    if len(found) > 1:
+        each = listed([f"{words} on {name}" for words, name in found.items()])
+        yield (
+            f"Switches are assumed to be different: {each}. Give switches.latency and "
+            "switches.switching if those that you compare are not."
+        )

@@ -18,6 +18,7 @@ from emu.decisions.candidates import (
     candidates_of,
     host_rate_bps,
     known_fabrics,
+    taken_names,
 )
 from emu.decisions.growth import Size, sizes_of
 from emu.decisions.prices import Bill, Prices, bill_of, fabrics_named, read_prices
@@ -140,15 +141,15 @@ def setup_of(request: DecisionRequest) -> Setup:
     if mistakes:
         raise UsageError("\n".join(dict.fromkeys(mistakes)))
     spec = request.spec
-    if not spec.fabric_flows():
-        raise UsageError(f"{spec.name}: no traffic crosses the fabric, so every fabric is as good")
     rates_bps = request.rates_bps or (host_rate_bps(spec),)
     made, refused = candidates_of(spec, request.fabrics, rates_bps)
     if not made:
         reasons = [f"{own.name}: {own.reason}" for own in refused]
         raise UsageError("\n".join(["no fabric can run this spec:", *reasons]))
+    if not made[0].spec.fabric_flows():
+        raise UsageError(f"{spec.name}: no traffic crosses the fabric, so every fabric is as good")
     sizes, sizes_refused = _sizes(request, made)
-    bills = _bills(made, prices)
+    bills = _bills(request, made, prices)
     return Setup(request, made, refused, sizes, sizes_refused, prices, bills)
 
 
@@ -158,10 +159,16 @@ def _sizes(
     if request.grow is None:
         return (), ()
     grow = {key: list(values) for key, values in request.grow.items()}  # type: ignore[arg-type]
-    return sizes_of(made, grow, request.longest_seconds)
+    sizes, refused = sizes_of(made, grow, request.longest_seconds)
+    if grow and refused:
+        option = f"{request.dashes}grow"
+        raise UsageError("\n".join(f"{option} {own.name}: {own.reason}" for own in refused))
+    return sizes, refused
 
 
-def _bills(made: Sequence[Candidate], prices: Prices | None) -> dict[str, Bill]:
+def _bills(
+    request: DecisionRequest, made: Sequence[Candidate], prices: Prices | None
+) -> dict[str, Bill]:
     """Raises UsageError with all parts that have no price."""
     bills: dict[str, Bill] = {}
     missing = []
@@ -169,7 +176,7 @@ def _bills(made: Sequence[Candidate], prices: Prices | None) -> dict[str, Bill]:
         try:
             bills[candidate.name] = bill_of(candidate, prices)  # type: ignore[arg-type]
         except UsageError as mistake:
-            missing += str(mistake).splitlines()
+            missing += [f"{request.prices}: {line}" for line in str(mistake).splitlines()]
     if missing:
         raise UsageError("\n".join(missing))
     return bills
@@ -182,6 +189,8 @@ def _mistakes(request: DecisionRequest) -> Iterator[str]:
     dashes = request.dashes
     if request.changes not in CHANGES:
         yield f"{dashes}changes: {unknown_name('choice', request.changes, list(CHANGES))}"
+    if request.workers is not None and request.workers < 1:
+        yield f"{dashes}workers: {request.workers} is less than 1"
     if request.workers is not None and request.scheduler is not None:
         yield f"{dashes}workers: a cluster has its own; leave it or {dashes}scheduler out"
 
@@ -196,6 +205,8 @@ def _mistakes_of_fabrics(request: DecisionRequest) -> Iterator[str]:
             yield f"{dashes}fabrics: {unknown_name('fabric', name, known)}"
         if request.fabrics.count(name) > 1:
             yield f"{dashes}fabrics: {name} is there twice; keep one of them"
+    for name in taken_names(request.spec):
+        yield f"compare.{name}: this is the name of a fabric to choose from; rename the variant"
     for rate_bps in dict.fromkeys(request.rates_bps):
         if request.rates_bps.count(rate_bps) > 1:
             yield f"{dashes}rates: {write_rate(rate_bps)} is there twice; keep one of them"
@@ -224,6 +235,9 @@ def _mistakes_of_growth(request: DecisionRequest) -> Iterator[str]:
             yield f"{dashes}grow {key}: {values.text} is a range; write the values with commas"
         else:
             lengths.add(len(values))
+            for value in dict.fromkeys(map(str, values)):
+                if [str(own) for own in values].count(value) > 1 and len(request.grow or ()) == 1:
+                    yield f"{dashes}grow {key}: {value} is there twice; keep one of them"
     if len(lengths) > 1:
         yield f"{dashes}grow: all keys must have as many values, one for each size"
 

@@ -73,12 +73,20 @@ def fastest(standings: Mapping[str, Standing], goal: Goal) -> Standing | None:
 
 
 def behind(own: Rows, other: Rows, goal: Goal) -> Interval | None:
-    """The share by which one is worse than another, seed by seed."""
-    pairs = [
-        (goal.value(row), goal.value(other[seed])) for seed, row in own.items() if seed in other
+    """The share by which one is worse than another, seed by seed. Beside 0, as of pauses or drops,
+    all that is not 0 counts as 100 % worse."""
+    seeds = [seed for seed in own if seed in other]
+    pairs = [(goal.value(own[seed]), goal.value(other[seed])) for seed in seeds]
+    shares = [
+        _share(goal, value, base) for value, base in pairs if base is not None and value is not None
     ]
-    shares = [goal.gain(base, value) / base for value, base in pairs if base and value is not None]
     return interval_of(shares) if shares else None
+
+
+def _share(goal: Goal, value: float, base: float) -> float:
+    if base == 0:
+        return float(value != 0)
+    return goal.gain(base, value) / base
 
 
 def _figure(rows: Rows, goal: Goal) -> Interval | None:

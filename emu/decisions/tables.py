@@ -37,7 +37,8 @@ def comparison(decided: Decided) -> Table:
     has_changes = any(own.result.costs for own in decided.evidence.values())
     columns = [Column("fabric", numeric=False), Column(figures.deciding.name)]
     columns += [Column("beside the best"), *(Column(goal.name) for goal in figures.others)]
-    columns += [Column(f"changes that cost more than {LIMIT}")] if has_changes else []
+    what = "failures" if decided.setup.request.changes == "failures" else "changes"
+    columns += [Column(f"{what} that cost more than {LIMIT}")] if has_changes else []
     columns += [Column("cost"), Column("power")] if has_bills else []
     columns += [Column("remarks", numeric=False)]
     rows = []
@@ -64,7 +65,8 @@ def _note(decided: Decided) -> str:
         "mean difference, seed by seed, shown if its interval excludes 0."
     )
     kinds = {own.candidate.spec.fabric for own in decided.evidence.values()}
-    return f"{text} {LISTS_DIFFER}" if len(kinds) > 1 and decided.setup.kinds else text
+    differ = len(kinds) > 1 and decided.setup.request.changes == "all"
+    return f"{text} {LISTS_DIFFER}" if differ else text
 
 
 def _ordered(decided: Decided) -> list[Evidence]:
@@ -103,8 +105,7 @@ def _mean_cell(standing: Standing, goal: Goal) -> Cell:
 def _bill_cells(own: Evidence) -> list[Cell]:
     if own.bill is None:
         return [NOT_APPLICABLE, NOT_APPLICABLE]
-    total = f"{own.bill.total:,.0f} {own.bill.currency}"
-    return [Cell(total), Cell(f"{own.bill.watts / 1000:,.1f} kW")]
+    return [Cell(own.bill.money(own.bill.total)), Cell(f"{own.bill.watts / 1000:,.1f} kW")]
 
 
 def _remarks(own: Evidence, choice: Choice | None) -> Cell:
@@ -131,7 +132,8 @@ def failures(decided: Decided) -> Table:
             (Cell(failure), *(cells.get(name, NOT_APPLICABLE) for name in names))
             for failure, cells in by_name.items()
         ),
-        note="The figure that a failure raises most. sensitivity.html has all changes.",
+        note="The figure that a failure raises most, as a share of its value without the failure: "
+        "where that is small, the same delay is a larger share. sensitivity.html has all changes.",
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from emu.errors import UsageError
@@ -194,15 +195,27 @@ def decide(
 
     if out == "":
         raise UsageError("out: is empty; name a folder, or leave it out")
+    _refuse_types(
+        {
+            "by": (by, (str, NoneType), "the name of a figure"),
+            "changes": (changes, str, "all, failures or none"),
+            "longest_run": (longest_run, str, "a time, as '20s'"),
+            "prices": (prices, (str, Path, NoneType), "the name of a file"),
+            "grow": (grow, (Mapping, bool), "keys with lists of values, True or False"),
+            "seeds": (seeds, int, "a whole number"),
+            "trials": (trials, int, "a whole number"),
+            "workers": (workers, (int, NoneType), "a whole number"),
+        }
+    )
     request = DecisionRequest(
         given(spec, set),
-        fabrics=(fabrics,) if isinstance(fabrics, str) else tuple(fabrics),
-        rates_bps=rates_of([rates] if isinstance(rates, str) else rates, "rates"),
+        fabrics=_names(fabrics, "fabrics"),
+        rates_bps=rates_of(_names(rates, "rates"), "rates"),
         by=by,
         margin=margin_of(margin, "margin"),
         prices=None if prices is None else Path(prices),
         changes=changes,
-        grow=grow if isinstance(grow, Mapping) else {} if grow else None,
+        grow=_sizes(grow),
         longest_seconds=seconds_of(longest_run, "longest_run"),
         vary=varied(vary) or None,
         trials=trials,
@@ -216,3 +229,34 @@ def decide(
     folder = Path(kept.name if kept else out or "")
     decided = run_decide(setup, folder, stream=None if quiet else sys.stderr, on_note=print_note)
     return Decision(decided, folder, kept)
+
+
+def _refuse_types(given: Mapping[str, tuple[object, Any, str]]) -> None:
+    """Parameter -> its value, the types that it may have, and these in words. Raises UsageError
+    with all mistakes."""
+    mistakes = [
+        f"{name}: must be {words}, not {value!r:.60}"
+        for name, (value, types, words) in given.items()
+        if not isinstance(value, types) or (isinstance(value, bool) and types is int)
+    ]
+    if mistakes:
+        raise UsageError("\n".join(mistakes))
+
+
+def _names(names: object, what: str) -> tuple[str, ...]:
+    """Raises UsageError for what is no list of texts."""
+    if isinstance(names, str):
+        names = [name.strip() for name in names.split(",")]
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise UsageError(f"{what}: must be a list of texts, not {names!r:.60}")
+    return tuple(names)
+
+
+def _sizes(grow: Mapping[str, Sequence[Any]] | bool) -> Mapping[str, Sequence[Any]] | None:
+    """Empty for the usual sizes, None for none. Raises UsageError."""
+    if isinstance(grow, bool):
+        return {} if grow else None
+    for key, values in grow.items():
+        if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+            raise UsageError(f"grow {key}: must be a list of values, not {values!r:.60}")
+    return {str(key): values for key, values in grow.items()}

@@ -52,10 +52,11 @@ def chosen(margin: float = 0.05, **given: Any) -> Choice | None:
         candidate = Candidate(name, name.replace("_", "-"), rate * GBIT, SPEC)
         lines = (BillLine("nic", "nic", 1, price, 0.0),)
         bill = None if price is None else Bill(lines, "EUR", 0.0)
-        evidence[name] = Evidence(candidate, standings[name], bill, _Costs(costs))
+        evidence[name] = Evidence(candidate, standings[name], bill, _Costs(costs), SHARED)
     return choose(evidence, TIME, margin)
 
 
+SHARED = ("slow receiver",)
 FAST, ALIKE, SLOW = [100.0] * 5, [103.0] * 5, [120.0] * 5
 
 
@@ -81,7 +82,8 @@ def test_a_larger_margin_lets_the_cheaper_win() -> None:
         ((ALIKE, 8, 100, []), (FAST, 9, 100, []), "cost"),
         ((ALIKE, None, 100, []), (FAST, None, 200, []), "link rate"),
         ((ALIKE, None, 100, []), (FAST, None, 100, [stuck("link fails")]), "failures"),
-        ((ALIKE, None, 100, []), (FAST, None, 100, [stuck("no subnet manager")]), "tuning effort"),
+        ((ALIKE, None, 100, []), (FAST, None, 100, [stuck("slow receiver")]), "tuning effort"),
+        ((FAST, None, 100, [stuck("no subnet manager")]), (ALIKE, None, 100, []), None),
         ((FAST, None, 100, []), (ALIKE, None, 100, []), None),
     ],
 )
@@ -134,3 +136,14 @@ def test_nothing_is_recommended_when_nothing_fits() -> None:
     candidate = Candidate("a", "a", 100 * GBIT, SPEC)
     evidence = {"a": Evidence(candidate, standings["a"], None, _Costs([]))}
     assert choose(evidence, TIME, 0.05) is None
+
+
+def test_a_figure_may_be_0() -> None:
+    """As pauses or drops are on the best fabric."""
+    standings = standings_of({"a": rows([0.0] * 5), "b": rows([0.0, 0.0, 0.0, 0.0, 3.0])}, TIME)
+    a, b = standings["a"], standings["b"]
+    assert a.behind is not None
+    assert b.behind is not None
+    assert a.behind.mean == 0
+    assert b.behind.mean == pytest.approx(0.2)
+    assert a.is_near(0.0)

@@ -267,3 +267,104 @@ def test_candidates_of_a_file_are_those_of_the_decision(
     spec = load_spec(files / "small.emu.yml")
     (own,), _ = candidates_of(spec, ["ib"], [host_rate_bps(spec)])
     assert own.spec == decision.spec("ib")
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.05, 0.5, 1.0])
+def test_margins_in_sentences_hold_when_they_are_given(
+    decision: emu.Decision, files: Path, margin: float
+) -> None:
+    def decided(margin: float) -> emu.Decision:
+        return emu.decide(
+            files / "small.emu.yml",
+            ["ib", "roce-lossless", "roce-lossy"],
+            prices=files / "prices.yml",
+            changes="failures",
+            grow={"topology.leaves": [3]},
+            margin=margin,
+            workers=1,
+            out=decision.folder,
+        )
+
+    for sentence in decided(margin).changes:
+        found = re.match(
+            r"With a margin of ([\d.]+) %(?: or less)? it would be ([\w@-]+)", sentence
+        )
+        if found:
+            assert decided(float(found[1]) / 100).recommended == found[2]
+
+
+def test_a_figure_that_is_0_everywhere_decides_nothing(files: Path) -> None:
+    decided = emu.decide(
+        files / "small.emu.yml",
+        ["ib", "roce-lossless"],
+        prices=files / "prices.yml",
+        by="retransmitted_packets",
+        changes="none",
+        grow=False,
+        workers=1,
+    )
+    assert decided.recommended == "roce-lossless"
+    assert decided.fabrics.behind.tolist() == [0, 0]
+
+
+def test_assumptions_about_switches_are_named(decision: emu.Decision, files: Path) -> None:
+    assert any("600ns, store-and-forward on roce-lossless" in own for own in decision.changes)
+    same = {"switches.latency": "300ns", "switches.switching": "cut-through"}
+    decided = emu.decide(
+        files / "small.emu.yml", ["ib", "roce-lossy"], changes="none", grow=False, set=same
+    )
+    assert not any("assumed" in own for own in decided.changes)
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"compare": {"ib": {"hosts": {"nic": {"mtu": 1024}}}}}, "compare.ib: this is the name"),
+        ({"hosts": {"stack": "tcp"}}, "TCP"),
+    ],
+)
+def test_specs_that_cannot_be_decided_say_why(files: Path, keys: object, says: str) -> None:
+    with pytest.raises((UsageError, SpecError), match=says):
+        emu.decide(files / "small.emu.yml", ["ib"], set=keys)  # type: ignore[arg-type]
+
+
+def test_a_variant_with_another_workload_is_no_candidate(files: Path) -> None:
+    variants = {"less": {"traffic": ALONE}}
+    with pytest.raises(UsageError, match=r"its traffic is not that of the spec"):
+        emu.decide(files / "small.emu.yml", ["less"], set={"compare": variants})
+
+
+@pytest.mark.parametrize(
+    ("grow", "says"),
+    [
+        ({"foo.bar": [4]}, "grow foo.bar 4: "),
+        ({"topology.leaves": [9999]}, "grow topology.leaves 9999: "),
+        ({"topology.leaves": [4, 4]}, "4 is there twice"),
+        ({"topology.leaves": "45"}, "must be a list of values"),
+        ({"topology.leaves": []}, "must be a list of values"),
+    ],
+)
+def test_sizes_that_cannot_be_start_nothing(files: Path, grow: object, says: str) -> None:
+    with pytest.raises((UsageError, SpecError), match=says):
+        emu.decide(files / "small.emu.yml", ["ib"], grow=grow)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("fabrics", ["ib", 3]),
+        ("fabrics", None),
+        ("rates", 400),
+        ("seeds", "5"),
+        ("changes", ["none"]),
+        ("grow", "topology.leaves=4"),
+        ("longest_run", 20),
+        ("prices", 5),
+        ("workers", "x"),
+        ("workers", 0),
+        ("by", 5),
+    ],
+)
+def test_wrong_types_are_refused_in_words(files: Path, name: str, value: object) -> None:
+    with pytest.raises(UsageError, match=name):
+        emu.decide(files / "small.emu.yml", **{name: value})  # type: ignore[arg-type]

@@ -87,8 +87,8 @@ def test_a_part_that_no_item_fits_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         bill_of(candidate("roce-lossy"), read)
     assert str(caught.value).splitlines() == [
-        "roce-lossy: no item of the prices fits a cable, 400Gbit, 30m; add one",
-        "roce-lossy: no item of the prices fits a nic, 100Gbit; add one",
+        "roce-lossy: no item fits a cable, 400Gbit, 30m; add one",
+        "roce-lossy: no item fits a nic, 100Gbit; add one",
     ]
 
 
@@ -123,3 +123,39 @@ def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot be read"):
         read_prices(tmp_path / "none.yml")
+
+
+@pytest.mark.parametrize(
+    ("item", "says"),
+    [
+        ("{item: nic, price: true}", "items.0.price"),
+        ("{item: nic, price: 1e300}", "out of range"),
+        ("{item: nic, price: '1,500'}", "items.0.price: must be a number"),
+        ("{item: server, rate: 100Gbit}", "a server has no rate of its own"),
+        ("{item: nic, up_to: 3m}", "only a cable has a length"),
+    ],
+)
+def test_items_with_wrong_values_are_refused(tmp_path: Path, item: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        read_prices(prices(tmp_path, f"currency: EUR\nitems: [{item}]\n"))
+
+
+@pytest.mark.parametrize("currency", ["''", '"a\\nb"', "' '", "a currency of many words"])
+def test_a_currency_is_a_short_word(tmp_path: Path, currency: str) -> None:
+    with pytest.raises(UsageError, match=r"currency"):
+        read_prices(prices(tmp_path, f"currency: {currency}\nitems: [{{item: nic}}]\n"))
+
+
+def test_a_file_of_something_else_is_not_printed_as_a_whole(tmp_path: Path) -> None:
+    text = "".join(f"word{number}: 1\n" for number in range(100))
+    with pytest.raises(UsageError) as caught:
+        read_prices(prices(tmp_path, text))
+    assert len(str(caught.value).splitlines()) == 9
+    assert "more like these" in str(caught.value)
+
+
+def test_small_amounts_have_decimals(tmp_path: Path) -> None:
+    text = "currency: kEUR\nitems: [{item: nic, price: 0.25}]\n"
+    bill = bill_of(candidate("ib"), read_prices(prices(tmp_path, text)))
+    assert bill.money(bill.total) == "3.00 kEUR"
+    assert bill.money(1234.5) == "1,234 kEUR"
