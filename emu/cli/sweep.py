@@ -22,7 +22,8 @@ from emu.cli.options import (
     workers_option,
 )
 from emu.cli.stopping import sigterm_interrupts
-from emu.errors import ExitCode, UsageError
+from emu.cli.varied import all_read
+from emu.errors import ExitCode
 from emu.report.summary import to_json
 from emu.report.text import print_tables
 from emu.spec.model import load_spec
@@ -150,15 +151,7 @@ def _axes(texts: tuple[str, ...]) -> list[Axis]:
     """The axes of all --vary. Raises UsageError with the mistakes of all."""
     from emu.sweeps.values import axis_of
 
-    axes, mistakes = [], []
-    for text in texts:
-        try:
-            axes.append(axis_of(text))
-        except UsageError as mistake:
-            mistakes.append(str(mistake))
-    if mistakes:
-        raise UsageError("\n".join(mistakes))
-    return axes
+    return all_read(axis_of, texts)
 
 
 def _print(finished: Finished, *, as_json: bool) -> None:

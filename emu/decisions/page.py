@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emu.decisions.charts import charts
-from emu.decisions.reasons import changes, reasons
+from emu.decisions.reasons import reasons
 from emu.decisions.tables import comparison, costs, failures, growth, refused
+from emu.decisions.turns import changes
 from emu.models import MODELS, PACKETS
 from emu.report.palette import COLOURS
 from emu.report.templating import environment

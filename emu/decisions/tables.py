@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from emu.decisions.candidates import Refused
 from emu.decisions.choice import Choice, Evidence
+from emu.decisions.phrases import damage, figure, in_currency
 from emu.decisions.prices import parts_left_out
-from emu.decisions.reasons import damage, figure, in_currency
 from emu.decisions.standing import Standing, fastest
 from emu.measure.bootstrap import interval_of, method_in_words
 from emu.report.seeds import NO_DIFFERENCE

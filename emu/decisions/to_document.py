@@ -16,8 +16,9 @@ from emu.decisions.document import (
     StandingEntry,
 )
 from emu.decisions.prices import Bill
-from emu.decisions.reasons import changes, reasons
+from emu.decisions.reasons import reasons
 from emu.decisions.standing import Standing
+from emu.decisions.turns import changes
 from emu.measure.bootstrap import LEVEL, METHOD, RESAMPLES, Interval
 from emu.tuning.goals import Goal
 

@@ -51,7 +51,7 @@ class Decision:
     @property
     def changes(self) -> list[str]:
         """What would change the recommendation, in sentences."""
-        from emu.decisions.reasons import changes
+        from emu.decisions.turns import changes
 
         return list(changes(self._decided))
 

@@ -1,0 +1,181 @@
+"""What would change a recommendation, found by the same rules with other numbers, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import ceil, floor
+from typing import TYPE_CHECKING
+
+from emu.decisions.candidates import LOSSLESS, TUNED
+from emu.decisions.choice import Choice, Evidence, choose
+from emu.decisions.phrases import behind_of, figure, named, share, worse
+from emu.decisions.standing import behind, fastest, standings_of
+from emu.measure.bootstrap import Interval
+from emu.units import write_time
+from emu.words import listed
+
+if TYPE_CHECKING:
+    from emu.decisions.decide import Decided
+
+
+def changes(decided: Decided) -> Iterator[str]:
+    """What would change the recommendation."""
+    choice = decided.choice
+    if choice is None:
+        return
+    yield from _by_margin(decided, choice)
+    yield from _by_price(decided, choice)
+    yield from _by_other_figures(decided, choice)
+    yield from _by_failures(decided, choice)
+    yield from _by_size(decided, choice)
+    yield from _by_tuning(decided, choice)
+    yield from _by_switches(decided)
+
+
+def _by_margin(decided: Decided, choice: Choice) -> Iterator[str]:
+    """Margins are rounded so that the sentence holds for the number that it has."""
+    goal, best = decided.figures.deciding, choice.best
+    gap = behind_of(best)
+    if best is not choice.fastest and best.standing.behind is not None:
+        below = floor(1000 * gap) / 1000
+        other = choose(decided.evidence, goal, below) if below < gap else None
+        if other is not None and other.best is not best:
+            yield f"With a margin of {100 * below:.1f} % or less it would be {_less(other, best)}."
+    if best.bill is None:
+        return
+    least = best.bill.total
+    for own in sorted(_outside(decided, choice), key=behind_of):
+        above = ceil(1000 * behind_of(own)) / 1000
+        assert own.bill is not None
+        if own.bill.total >= least or above > 1:
+            continue
+        other = choose(decided.evidence, goal, above)
+        if other is not None and other.best is own:
+            least = own.bill.total
+            saved = best.bill.total - least
+            yield (
+                f"With a margin of {100 * above:.1f} % it would be {own.name}, which costs "
+                f"{own.bill.money(saved)} less ({share(saved / best.bill.total)})."
+            )
+
+
+def _less(other: Choice, best: Evidence) -> str:
+    """The fabric that a smaller margin would choose."""
+    return f"{other.best.name}, as {best.name} is then too far behind {other.fastest.name}"
+
+
+def _outside(decided: Decided, choice: Choice) -> list[Evidence]:
+    """The candidates with a price that fit, and are outside of the margin."""
+    near = {own.name for own in choice.near}
+    known = [own for own in decided.evidence.values() if own.bill and own.standing.behind]
+    return [own for own in known if own.standing.fits and own.name not in near]
+
+
+def _by_price(decided: Decided, choice: Choice) -> Iterator[str]:
+    if len(choice.near) < 2:
+        return
+    best, second = choice.near[0], choice.near[1]
+    if best.bill is None or second.bill is None:
+        yield (
+            f"Prices are not known (--prices): {len(choice.near)} fabrics are within the margin, "
+            "and the cheapest of them would be recommended."
+        )
+        return
+    gap = second.bill.total - best.bill.total
+    if gap > 0:
+        yield (
+            f"If {second.name} cost more than {best.bill.money(gap)} less "
+            f"({share(gap / second.bill.total)} of its price), it would be {second.name}."
+        )
+
+
+def _by_other_figures(decided: Decided, choice: Choice) -> Iterator[str]:
+    """Figures by which the same rules would recommend another one."""
+    best, margin = choice.best, decided.setup.request.margin
+    for goal in decided.figures.others:
+        rows = {name: own.standing.rows for name, own in decided.evidence.items()}
+        standings = standings_of(rows, goal)
+        evidence = {
+            name: replace(own, standing=standings[name]) for name, own in decided.evidence.items()
+        }
+        other = choose(evidence, goal, margin)
+        if other is None or other.best.name == best.name:
+            continue
+        yield (
+            f"If {named(goal)} decided (--by), it would be {other.best.name}: "
+            f"{figure(other.best.standing.figure, goal)} there, and on {best.name} "
+            f"{figure(evidence[best.name].standing.figure, goal)}."
+        )
+
+
+def _by_failures(decided: Decided, choice: Choice) -> Iterator[str]:
+    """Failures with which another fabric within the margin is better by more than the margin."""
+    best, goal = choice.best, decided.figures.deciding
+    for name, words in _SAID.items():
+        own = best.rows_with(name)
+        gaps: dict[str, Interval] = {}
+        for other in choice.near[1:]:
+            rows = other.rows_with(name)
+            gap = behind(own, rows, goal) if own and rows else None
+            if gap is not None and gap.excludes_zero:
+                gaps[other.name] = gap
+        least = max(gaps, key=lambda each: gaps[each].mean, default=None)
+        if least is not None and gaps[least].mean > decided.setup.request.margin:
+            yield (
+                f"If what happens when a {words} decided, it would be {least}: with it, "
+                f"{named(goal)} of {best.name} is {share(gaps[least].mean)} {worse(goal)}."
+            )
+
+
+_SAID = {
+    "link fails": "link fails",
+    "switch fails": "switch fails",
+    "no subnet manager": "link fails without a subnet manager",
+}
+
+
+def _by_size(decided: Decided, choice: Choice) -> Iterator[str]:
+    goal, best = decided.figures.deciding, choice.best
+    for grown in decided.growth:
+        own, mark = grown.standings[best.name], fastest(grown.standings, goal)
+        if not grown.size.settings or mark is None or own.is_near(decided.setup.request.margin):
+            continue
+        why = listed(own.faults)
+        if own.fits and own.behind is not None:
+            why = f"its {named(goal)} is {share(own.behind.mean)} {worse(goal)}"
+        yield (
+            f"At {grown.size.hosts:,} hosts ({grown.size.model}), {best.name} is outside of the "
+            f"margin, beside {mark.name}: {why}."
+        )
+
+
+def _by_tuning(decided: Decided, choice: Choice) -> Iterator[str]:
+    best, goal = choice.best, decided.figures.deciding
+    if best.candidate.fabric != TUNED:
+        return
+    name = best.name.replace(TUNED, LOSSLESS)
+    plain = decided.evidence.get(name)
+    if plain is None:
+        return
+    gap = behind(plain.standing.rows, best.standing.rows, goal)
+    if gap is not None:
+        how = f"{share(gap.mean)} {worse(goal)}" if gap.excludes_zero else "not shown to differ"
+        yield f"Without its settings, {named(goal)} is {how} ({name})."
+
+
+def _by_switches(decided: Decided) -> Iterator[str]:
+    """Assumptions about switches that differ between the fabrics."""
+    found: dict[str, str] = {}
+    for own in decided.evidence.values():
+        spec = own.candidate.spec
+        switch = next(iter(spec.topology.build().switch))
+        how = "cut-through" if spec.cuts_through(switch) else "store-and-forward"
+        latency = write_time(spec.switch_latency(switch)[0])
+        found.setdefault(f"{latency}, {how}", own.name)
+    if len(found) > 1:
+        each = listed([f"{words} on {name}" for words, name in found.items()])
+        yield (
+            f"Switches are assumed to be different: {each}. Give switches.latency and "
+            "switches.switching if those that you compare are not."
+        )
