@@ -22,7 +22,10 @@ from emu.spec import scenario
 from emu.spec.model import load_spec
 
 GBIT = 10**9
-SPECS = sorted(Path("topologies").glob("*.emu.yml"))
+SPECS = sorted(
+    set(Path("topologies").glob("*.emu.yml")) - {Path("topologies/fat-tree-1024.emu.yml")}
+)
+"""Without the largest, which has nothing that the others have not."""
 LEAF_SPINE = {"kind": "leaf-spine", "spines": 2, "leaves": 2, "hosts_per_leaf": 2}
 CROSSING = {"name": "cross", "pattern": "pair", "from": "h1", "to": "h3", "size": "1MB"}
 
