@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, Strict, ValidationError, model_validator
 
@@ -254,5 +254,4 @@ def fabrics_named(prices: Prices) -> set[str]:
 
 def parts_left_out(prices: Prices) -> list[Part]:
     """The kinds of parts that the file does not have, so that nothing counts them."""
-    known: tuple[Part, ...] = ("nic", "cable", "port", "switch", "server")
-    return [part for part in known if all(item.item != part for item in prices.items)]
+    return [part for part in get_args(Part) if all(item.item != part for item in prices.items)]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from emu.measure.bootstrap import Interval, interval_of
 from emu.sweeps.store import Row
 from emu.tuning.goals import Goal
+from emu.tuning.judge import mean_of
 
 Rows = Mapping[int, Row]
 """Seed -> the row of its run."""
@@ -46,7 +47,7 @@ class Standing:
 def standings_of(rows: Mapping[str, Rows], goal: Goal) -> dict[str, Standing]:
     """The candidates with these rows, in the same order."""
     faults = {name: _faults(own, goal) for name, own in rows.items()}
-    figures = {name: _figure(own, goal) for name, own in rows.items()}
+    figures = {name: mean_of(goal, own) for name, own in rows.items()}
     fastest = _fastest({name: figures[name] for name in rows if not faults[name]}, goal)
     return {
         name: Standing(
@@ -87,11 +88,6 @@ def _share(goal: Goal, value: float, base: float) -> float:
     if base == 0:
         return float(value != 0)
     return goal.gain(base, value) / base
-
-
-def _figure(rows: Rows, goal: Goal) -> Interval | None:
-    values = [value for row in rows.values() if (value := goal.value(row)) is not None]
-    return interval_of(values) if values else None
 
 
 def _faults(rows: Rows, goal: Goal) -> list[str]:

@@ -10,12 +10,13 @@ from emu.decisions.choice import Choice, Evidence
 from emu.decisions.phrases import damage, figure, in_currency
 from emu.decisions.prices import parts_left_out
 from emu.decisions.standing import Standing, fastest
-from emu.measure.bootstrap import interval_of, method_in_words
+from emu.measure.bootstrap import method_in_words
 from emu.report.seeds import NO_DIFFERENCE
 from emu.report.table import NOT_APPLICABLE, UNFINISHED, Cell, Column, Table, Tone
 from emu.sensitivities.change import Kind
 from emu.sensitivities.tables import LIMIT, LISTS_DIFFER, percent
 from emu.tuning.goals import Goal
+from emu.tuning.judge import mean_of
 from emu.words import listed
 
 if TYPE_CHECKING:
@@ -98,8 +99,8 @@ def _behind_cell(decided: Decided, standing: Standing) -> Cell:
 
 
 def _mean_cell(standing: Standing, goal: Goal) -> Cell:
-    values = [value for row in standing.rows.values() if (value := goal.value(row)) is not None]
-    return Cell(figure(interval_of(values), goal)) if values else UNFINISHED
+    own = mean_of(goal, standing.rows)
+    return UNFINISHED if own is None else Cell(figure(own, goal))
 
 
 def _bill_cells(own: Evidence) -> list[Cell]:

@@ -33,7 +33,7 @@ enum {
     TURNS_BETWEEN_LOOKS = 64,      /* at requests */
     LONGEST_PATIENCE_NS = 4000000, /* of processor time, which counts more on a busy machine */
     SHORTEST_PATIENCE_NS = 500000,
-    MOST_NS_A_LOOK = 200000, /* a machine that stands still is charged to whoever was at work */
+    MOST_NS_A_LOOK = 200000, /* more is a pause of the whole machine */
     PATH_BYTES = 64,
     STATE_BYTES = 128
 };
