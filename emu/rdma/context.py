@@ -100,6 +100,11 @@ class Context:
         return self._fabric.topology.cable[self.port]
 
     @property
+    def vls(self) -> int:
+        """The virtual lanes of the NIC's port, on InfiniBand: those of its switch."""
+        return self.spec.switch(self.topology.peer[self.port].node).credits.vls
+
+    @property
     def sl(self) -> int:
         """The service level that the spec gives the NIC, on InfiniBand."""
         return self._settings.sl

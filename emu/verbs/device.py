@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from emu import __version__
 from emu._core import ffi, lib
 from emu.lab.rdma_sysfs.nic import Nic, ethernet_nic, infiniband_nic
 from emu.rdma.context import MAX_MR, MAX_QP, Context
@@ -19,12 +20,14 @@ def device_of(context: Context) -> Any:
     device.guid = nic.guid
     ffi.memmove(device.gid, nic.gid.packed, 16)
     device.network_device = context.port.interface.encode()
+    device.firmware = __version__.encode()
     device.is_ethernet = nic.ethernet
     device.address = context.address
     pkeys = pkeys_of(context)
     device.pkeys[0 : len(pkeys)] = pkeys
     device.pkey_count = len(pkeys)
     device.lmc = nic.lmc
+    device.vls = 0 if nic.ethernet else context.vls
     device.mtu = context.active_mtu
     device.rate_bps = cable.rate_bps
     device.width = cable.width

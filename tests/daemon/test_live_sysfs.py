@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import time
 from collections.abc import Callable
@@ -12,6 +11,7 @@ import pytest
 
 from tests.support.background_lab import at_home, lab_up
 from tests.support.lab_fabrics import INFINIBAND, ROCE
+from tests.support.printed import fields
 from tests.support.traces import Inside
 from tests.support.user import SECONDS, Ended, User, wait
 
@@ -46,12 +46,6 @@ def run(user: User, *words: str) -> Ended:
     ended = user.run_emu("exec", *words)
     assert (ended.code, ended.err) == (0, ""), ended
     return ended
-
-
-def fields(text: str) -> dict[str, str]:
-    """What ibstat and ibstatus print: `name: value` lines."""
-    found = re.findall(r"^\s*([^:\n]+):[ \t]*(\S.*)$", text, re.MULTILINE)
-    return {name.strip(): value.strip() for name, value in found}
 
 
 @needs_diags

@@ -14,6 +14,7 @@ import pytest
 from tests.support.background_lab import capturing
 from tests.support.exact_lab import EXACT
 from tests.support.lab_fabrics import clos_spec
+from tests.support.printed import fields
 from tests.support.tshark import number, tshark
 from tests.support.user import make_user, may_be_anybody
 from tests.support.verbs_programs import ProgramsLab, programs_lab
@@ -138,6 +139,29 @@ def test_devices_are_listed(roce: ProgramsLab) -> None:
     described = roce.prints(SERVER, "ibv_devinfo", "-v")
     for line in ("PORT_ACTIVE (4)", "4096 (5)", "::ffff:10.0.0.1, RoCE v2", "25.0 Gbps (32)"):
         assert line in described
+
+
+@needs("ibstat", "ibv_devinfo")
+@pytest.mark.parametrize(("fabric", "lanes"), [("RoCE", "invalid value"), ("InfiniBand", "1 (1)")])
+def test_the_library_and_sys_show_the_same_device(lab_of: LabOf, fabric: str, lanes: str) -> None:
+    """ibv_devinfo asks the library, ibstat reads /sys."""
+    lab = lab_of(fabric, "exact")
+    asked = fields(lab.prints(SERVER, "ibv_devinfo", "-v"))
+    read = fields(lab.prints(SERVER, "ibstat"))
+    assert asked["fw_ver"] == read["Firmware version"]
+    for name, shown in [
+        ("port_lid", "Base lid"),
+        ("sm_lid", "SM lid"),
+        ("port_lmc", "LMC"),
+        ("port_cap_flags", "Capability mask"),
+        ("node_guid", "Node GUID"),
+    ]:
+        assert hexadecimal(asked[name]) == hexadecimal(read[shown]), name
+    assert asked["max_vl_num"].startswith(lanes)
+
+
+def hexadecimal(text: str) -> int:
+    return int(text.replace(":", ""), 16)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@
 
 #include "uverbs/cm_messages.h"
 
-enum { UVERBS_VERSION = 2, UVERBS_REASON_BYTES = 200, UVERBS_NONE = 0, UVERBS_PKEYS = 16 };
+enum { UVERBS_VERSION = 3, UVERBS_REASON_BYTES = 200, UVERBS_NONE = 0, UVERBS_PKEYS = 16 };
 
 enum uverbs_command {
     UVERBS_OPEN, /* files: struct uverbs_session, the program's memory. Of the reply: writing end of
@@ -137,12 +137,13 @@ struct uverbs_device {
     uint64_t guid;
     uint8_t gid[16];
     char network_device[16];
+    char firmware[64]; /* its version */
     bool is_ethernet;
     uint32_t address;   /* IPv4 address, or LID */
     uint16_t pkeys[16]; /* UVERBS_PKEYS */
     uint32_t pkey_count;
-    uint32_t sm_lid;
     uint32_t lmc;
+    uint32_t vls; /* of its port; 0 on Ethernet */
     uint32_t mtu; /* bytes */
     uint64_t rate_bps;
     uint32_t width;     /* lanes */

@@ -1,9 +1,10 @@
 /* A library that stands in for libibverbs in programs on an emulated host (LD_PRELOAD). The verbs
  * objects of the program are here; the NIC that carries out their work is in another process.
  *
- *     program ── ibv_* ──▶ objects.c queue_pair.c … ── connection.c ──▶ NICs   make, change,
- * destroy │                                                  (core/uverbs/messages.h) └── post,
- * poll ──▶ post.c poll.c ══ shared memory ══▶ NICs            work (core/uverbs/rings.h)
+ *     program ── ibv_* ──▶ objects.c, queue_pair.c … ── connection.c ──▶ NICs    make, change
+ *                     └──▶ post.c, poll.c ══ shared memory ════════════▶ NICs    work
+ *
+ * The first way has core/uverbs/messages.h, the second core/uverbs/rings.h.
  *
  * Names, results and errno are those of libibverbs' manual pages. What this NIC does not have ends
  * with EOPNOTSUPP; EMU_VERBS_DEBUG=1 names it on stderr, and the reasons of other errors. */
