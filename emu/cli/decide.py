@@ -21,6 +21,7 @@ from emu.cli.options import (
 )
 from emu.cli.stopping import sigterm_interrupts
 from emu.cli.varied import all_read, varied
+from emu.decisions.names import ALL, CHANGES, NONE, USUAL
 from emu.errors import ExitCode, UsageError
 from emu.report.summary import to_json
 from emu.report.text import print_tables
@@ -31,15 +32,13 @@ if TYPE_CHECKING:
     from emu.decisions.decide import Decided
     from emu.sweeps.values import Span
 
-_CHANGES = ("all", "failures", "none")
-
 
 @click.command("decide")
 @spec_argument
 @click.option(
     "--fabrics",
     metavar="NAMES",
-    default="ib,roce-lossless,roce-tuned,roce-lossy",
+    default=",".join(USUAL),
     show_default=True,
     help="The fabrics to choose from, separated by commas: ib, roce-lossless, roce-tuned, "
     "roce-lossy, spec (SPEC as it is), and variants of its `compare:`.",
@@ -71,8 +70,8 @@ _CHANGES = ("all", "failures", "none")
 )
 @click.option(
     "--changes",
-    type=click.Choice(_CHANGES),
-    default="all",
+    type=click.Choice(CHANGES),
+    default=ALL,
     show_default=True,
     help="Which changes are measured: settings, mistakes and failures, failures alone, or none.",
 )
@@ -208,9 +207,9 @@ def _growth(texts: tuple[str, ...]) -> dict[str, Sequence[Any] | Span] | None:
     """The keys of all --grow with their values; none for no growth. Raises UsageError."""
     from emu.sweeps.values import axis_of
 
-    if texts == ("none",):
+    if texts == (NONE,):
         return None
-    if "none" in texts:
+    if NONE in texts:
         raise UsageError("--grow none: the others name sizes; leave it or them out")
     axes = all_read(lambda text: axis_of(text, "--grow", "topology.leaves=8,16"), texts)
     keys = [axis.key for axis in axes]

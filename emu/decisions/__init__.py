@@ -1,5 +1,6 @@
 """A decision among fabrics: the user's cluster and workload on each of them, and what follows.
 
+names        the words that users write
 request      what is asked, checked as a whole
 candidates   the fabrics to choose from, as specs
 tuned        the settings of a candidate that is tuned first

@@ -21,6 +21,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from emu.decisions.names import AS_IT_IS, IB, LOSSLESS, LOSSY, TUNED, USUAL
 from emu.errors import EmuError, SpecError, UsageError
 from emu.models import PACKETS
 from emu.spec.base import Model
@@ -31,9 +32,6 @@ from emu.spec.topology import Link
 from emu.sweeps.work import runner_for
 from emu.units import write_rate
 
-IB, LOSSLESS, TUNED, LOSSY = "ib", "roce-lossless", "roce-tuned", "roce-lossy"
-AS_IT_IS = "spec"
-USUAL = (IB, LOSSLESS, TUNED, LOSSY)
 _NIC_CONTROL = "dcqcn-nvidia"
 """What NICs for RoCE come with."""
 _RECOVERY = ("recovery", "reordering")

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from emu.decisions.candidates import TUNED, Candidate
+from emu.decisions.candidates import Candidate
+from emu.decisions.names import TUNED
 from emu.decisions.prices import Bill
 from emu.decisions.standing import Rows, Standing, fastest
 from emu.sensitivities.costs import Cost

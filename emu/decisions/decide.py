@@ -16,15 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from emu.decisions.candidates import TUNED, Candidate, Refused
+from emu.decisions.candidates import Candidate, Refused
 from emu.decisions.choice import Choice, Evidence, choose
 from emu.decisions.figures import Figures, figures_of
 from emu.decisions.growth import Size
+from emu.decisions.names import TUNED
 from emu.decisions.page import page
 from emu.decisions.request import DecisionRequest, Setup
 from emu.decisions.standing import Rows, Standing, standings_of
 from emu.decisions.to_document import document
-from emu.decisions.tuned import Tuning, tune
+from emu.decisions.tuned import Tuning, refuse_keys, tune
 from emu.errors import EmuError
 from emu.output_dir import refuse_unwritable, write_text, writing_into
 from emu.report.summary import to_json
@@ -79,9 +80,11 @@ def run_decide(
 ) -> Decided:
     """Runs all of it, and writes all files. `stream`: where progress goes.
 
-    Raises UsageError for a folder that cannot be written or a figure that there is not; EmuError
-    if a candidate fails; KeyboardInterrupt or FabricError if it is stopped.
+    Raises UsageError or SpecError for keys that cannot be searched; UsageError for a folder that
+    cannot be written or a figure that there is not; EmuError if a candidate fails;
+    KeyboardInterrupt or FabricError if it is stopped.
     """
+    refuse_keys(setup.candidates, setup.request)
     refuse_unwritable(folder)
     with writing_into(folder):
         work = _Work(setup, folder, stream, on_note)

@@ -11,8 +11,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from emu.decisions.candidates import (
-    IB,
-    USUAL,
     Candidate,
     Refused,
     candidates_of,
@@ -21,6 +19,7 @@ from emu.decisions.candidates import (
     taken_names,
 )
 from emu.decisions.growth import Size, sizes_of
+from emu.decisions.names import ALL, CHANGES, FAILURES, IB, NONE, USUAL
 from emu.decisions.prices import Bill, Prices, bill_of, fabrics_named, read_prices
 from emu.errors import UsageError
 from emu.measure.bootstrap import FEWEST
@@ -35,12 +34,7 @@ from emu.units import PS_PER_S, parse_time, write_rate
 
 MARGIN = 0.05
 LONGEST_SECONDS = 20.0
-CHANGES: Mapping[str, tuple[Kind, ...]] = {
-    "all": tuple(Kind),
-    "failures": (Kind.FAILURE,),
-    "none": (),
-}
-"""What `--changes` takes -> the kinds of changes that are measured."""
+_KINDS: Mapping[str, tuple[Kind, ...]] = {ALL: tuple(Kind), FAILURES: (Kind.FAILURE,), NONE: ()}
 
 
 @dataclass(frozen=True)
@@ -55,7 +49,7 @@ class DecisionRequest:
     """The figure that decides; None: emu takes one."""
     margin: float = MARGIN
     prices: Path | None = None
-    changes: str = "all"
+    changes: str = ALL
     grow: Mapping[str, Sequence[Any] | Span] | None = None
     """Keys with a value for each larger size; empty: the usual ones; None: no growth."""
     longest_seconds: float = LONGEST_SECONDS
@@ -94,7 +88,7 @@ class Setup:
 
     @property
     def kinds(self) -> Collection[Kind]:
-        return CHANGES[self.request.changes]
+        return _KINDS[self.request.changes]
 
 
 def rates_of(texts: Sequence[str], option: str) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 from emu.decisions.candidates import Candidate, Refused
+from emu.decisions.names import TUNED
 from emu.decisions.request import DecisionRequest
 from emu.errors import EmuError, FabricError
 from emu.measure.bootstrap import FEWEST
@@ -51,6 +52,14 @@ class Tuning:
     """Where they come from, in words, and what they are."""
 
 
+def refuse_keys(candidates: Sequence[Candidate], request: DecisionRequest) -> None:
+    """Raises UsageError or SpecError if the user's keys cannot be searched."""
+    tuned = next((own for own in candidates if own.fabric == TUNED), None)
+    if tuned is not None and request.vary:
+        any_goal = Wish("", maximise=False, option=f"{request.dashes}by")
+        setup_of(_search(tuned.spec, any_goal, request))
+
+
 def tune(
     candidate: Candidate,
     goal: Goal,
@@ -63,7 +72,7 @@ def tune(
     """Searches the settings of a candidate, or goes on with the search in the folder. Raises
     KeyboardInterrupt and FabricError if it is stopped."""
     try:
-        asked = _search(candidate.spec, goal, request)
+        asked = _search(candidate.spec, _wish(goal, request), request)
         tuned = run_tune(setup_of(asked), folder, stream=stream, on_note=on_note).tuned
     except FabricError:
         raise
@@ -80,15 +89,19 @@ def tune(
     return _tuning(candidate, tuned, best)
 
 
-def _search(spec: Spec, goal: Goal, request: DecisionRequest) -> TuneRequest:
+def _wish(goal: Goal, request: DecisionRequest) -> Wish:
     columns = goal.figure.columns
     name = columns[0] if len(columns) == 1 else columns[0].partition(".")[2]
+    return Wish(name, goal.maximise, f"{request.dashes}by")
+
+
+def _search(spec: Spec, wish: Wish, request: DecisionRequest) -> TuneRequest:
     option = f"{request.dashes}vary"
     keys = request.vary or dict.fromkeys([*_CURVE, *_OF_CONTROLS.get(_control(spec), ())])
     return TuneRequest(
         with_values(spec, {"seed": spec.seed + request.seeds}, source=spec.name),
         keys,
-        [Wish(name, goal.maximise, f"{request.dashes}by")],
+        [wish],
         seeds=FEWEST,
         trials=request.trials,
         loads=(),

@@ -7,8 +7,8 @@ from dataclasses import replace
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
-from emu.decisions.candidates import LOSSLESS, TUNED
 from emu.decisions.choice import Choice, Evidence, choose
+from emu.decisions.names import LOSSLESS, TUNED
 from emu.decisions.phrases import behind_of, figure, named, share, worse
 from emu.decisions.standing import behind, fastest, standings_of
 from emu.measure.bootstrap import Interval

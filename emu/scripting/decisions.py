@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from emu.decisions.names import ALL, CHANGES, USUAL
 from emu.errors import UsageError
 from emu.scripting.spec import Settings, given
 from emu.spec.scenario import Spec
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from emu.decisions.decide import Decided
-
-_USUAL = ("ib", "roce-lossless", "roce-tuned", "roce-lossy")
 
 
 class Decision:
@@ -135,13 +134,13 @@ class Decision:
 
 def decide(
     spec: Spec | str | Path,
-    fabrics: Sequence[str] = _USUAL,
+    fabrics: Sequence[str] = USUAL,
     *,
     rates: Sequence[str] = (),
     by: str | None = None,
     margin: float | str = 0.05,
     prices: str | Path | None = None,
-    changes: str = "all",
+    changes: str = ALL,
     grow: Mapping[str, Sequence[Any]] | bool = True,
     longest_run: str = "20s",
     vary: Mapping[str, Any] | Sequence[str] = (),
@@ -198,7 +197,7 @@ def decide(
     _refuse_types(
         {
             "by": (by, (str, NoneType), "the name of a figure"),
-            "changes": (changes, str, "all, failures or none"),
+            "changes": (changes, str, f"one of {', '.join(CHANGES)}"),
             "longest_run": (longest_run, str, "a time, as '20s'"),
             "prices": (prices, (str, Path, NoneType), "the name of a file"),
             "grow": (grow, (Mapping, bool), "keys with lists of values, True or False"),

@@ -8,16 +8,8 @@ from typing import Any
 import pytest
 
 import emu
-from emu.decisions.candidates import (
-    IB,
-    LOSSLESS,
-    LOSSY,
-    TUNED,
-    USUAL,
-    Candidate,
-    candidates_of,
-    host_rate_bps,
-)
+from emu.decisions.candidates import Candidate, candidates_of, host_rate_bps
+from emu.decisions.names import IB, LOSSLESS, LOSSY, TUNED, USUAL
 from emu.spec import scenario
 from emu.spec.model import load_spec
 

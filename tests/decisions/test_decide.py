@@ -240,6 +240,23 @@ def test_wrong_words_are_refused_with_advice(files: Path, words: list[str], says
     assert says in str(done.exception)
 
 
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        ("switches.ecn.kmni=20KB..40KB", "switches.ecn.kmni"),
+        ("switches.ecn.kmin=20KB", "has fewer than two values"),
+        ("hosts.nic.mtu", "hosts.nic.mtu"),
+    ],
+)
+def test_keys_that_cannot_be_searched_start_nothing(files: Path, key: str, says: str) -> None:
+    folder = files / "unsearched"
+    words = ["--fabrics", "ib,roce-tuned", "--vary", key, "--out", str(folder)]
+    done = CliRunner().invoke(cli, ["decide", str(files / "small.emu.yml"), *words])
+    assert isinstance(done.exception, UsageError | SpecError)
+    assert says in str(done.exception)
+    assert not folder.exists()
+
+
 def test_unknown_fabrics_in_prices_are_named(files: Path, tmp_path: Path) -> None:
     file = tmp_path / "p.yml"
     file.write_text("currency: EUR\nitems: [{item: nic, fabric: rose}]\n")
