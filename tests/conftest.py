@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from emu.sweeps.cluster import clusters_kept
 
 pytest.register_assert_rewrite("tests.support")
 
@@ -18,6 +21,13 @@ collect_ignore = [] if find_spec("mininet") else ["topologies/test_mininet_comma
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("long", deadline=None, max_examples=2000)  # --hypothesis-profile long
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _clusters() -> Iterator[None]:
+    """Tests share the workers of sweeps, which take seconds to start."""
+    with clusters_kept():
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

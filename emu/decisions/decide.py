@@ -33,7 +33,7 @@ from emu.runtime.runner import ignore
 from emu.sensitivities import request as sensitivities
 from emu.sensitivities.measure import Measured, run_sensitivity
 from emu.sensitivities.pinned import pinned
-from emu.sweeps.cluster import cores
+from emu.sweeps.cluster import clusters_kept, cores
 from emu.sweeps.evaluate import Evaluator
 from emu.sweeps.plan import Basis, base_of
 from emu.sweeps.progress import SweepLine
@@ -86,7 +86,7 @@ def run_decide(
     """
     refuse_keys(setup.candidates, setup.request)
     refuse_unwritable(folder)
-    with writing_into(folder):
+    with writing_into(folder), clusters_kept():
         work = _Work(setup, folder, stream, on_note)
         figures = work.probe()
         made, refused, tunings = work.tuned(figures)

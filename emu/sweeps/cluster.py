@@ -13,13 +13,15 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
 from emu.errors import FabricError, UsageError
+from emu.runtime.runner import ignore
 from emu.sweeps.needs import has_dashboard
 
 if TYPE_CHECKING:
@@ -57,26 +59,64 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def notes_on(used: Cluster, scheduler: str | None, who: str) -> Iterator[str]:
-    """What a user may want to know of a cluster that has just been opened. `who` waits for it."""
-    if used.dashboard:
-        yield f"Dask's dashboard: {used.dashboard}"
-    if scheduler is not None and not used.threads:
-        yield f"the cluster at {scheduler} has no worker yet; {who} waits for one"
-
-
 @contextmanager
-def cluster(scheduler: str | None, workers: int) -> Iterator[Cluster]:
+def cluster(
+    scheduler: str | None, workers: int, on_note: Callable[[str], None] = ignore
+) -> Iterator[Cluster]:
     """A cluster for the body: at this address, or with so many workers on this machine.
 
     Raises UsageError if no scheduler answers.
     """
-    _silence()
+    kept = _kept.get()
     with ExitStack() as stack:
-        if scheduler is None:
-            yield _local(stack, workers)
+        if kept is None:
+            yield _opened(stack, scheduler, workers, on_note)
         else:
-            yield _existing(stack, scheduler)
+            yield kept.cluster(scheduler, workers, on_note)
+
+
+@contextmanager
+def clusters_kept() -> Iterator[None]:
+    """Clusters that are opened in the body stay open until its end. The next one that is asked for
+    at the same address, or with as many workers, is the same."""
+    with ExitStack() as stack:
+        before = _kept.set(_Kept(stack))
+        stack.callback(_kept.reset, before)
+        yield
+
+
+class _Kept:
+    """Clusters that are open."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        """`stack`: its end is theirs."""
+        self._stack = stack
+        self._open: dict[tuple[str | None, int], Cluster] = {}
+
+    def cluster(
+        self, scheduler: str | None, workers: int, on_note: Callable[[str], None]
+    ) -> Cluster:
+        """Raises UsageError if no scheduler answers."""
+        which = scheduler, workers
+        if which not in self._open:
+            self._open[which] = _opened(self._stack, scheduler, workers, on_note)
+        return self._open[which]
+
+
+_kept: ContextVar[_Kept | None] = ContextVar("_kept", default=None)
+
+
+def _opened(
+    stack: ExitStack, scheduler: str | None, workers: int, on_note: Callable[[str], None]
+) -> Cluster:
+    """Tells what a user may want to know of it."""
+    _silence()
+    used = _local(stack, workers) if scheduler is None else _existing(stack, scheduler)
+    if used.dashboard:
+        on_note(f"Dask's dashboard: {used.dashboard}")
+    if scheduler is not None and not used.threads:
+        on_note(f"the cluster at {scheduler} has no worker yet; the runs wait for one")
+    return used
 
 
 def _existing(stack: ExitStack, scheduler: str) -> Cluster:

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from emu.runtime.runner import ignore
-from emu.sweeps.cluster import cluster, notes_on
+from emu.sweeps.cluster import cluster
 from emu.sweeps.plan import Basis, PlannedRun
 from emu.sweeps.pool import Pool
 from emu.sweeps.store import Row, Store
@@ -87,8 +87,6 @@ class Evaluator:
 
     def _opened(self) -> Pool:
         if self._pool is None:
-            used = self._stack.enter_context(cluster(self._scheduler, self._workers))
-            for note in notes_on(used, self._scheduler, "the search"):
-                self._on_note(note)
-            self._pool = Pool(used)
+            used = cluster(self._scheduler, self._workers, self._on_note)
+            self._pool = Pool(self._stack.enter_context(used))
         return self._pool

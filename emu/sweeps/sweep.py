@@ -14,7 +14,7 @@ from emu.output_dir import refuse_unwritable, write_text, writing_into
 from emu.report.run_figures import unit_of
 from emu.report.summary import to_json
 from emu.runtime.runner import ignore
-from emu.sweeps.cluster import cluster, cores, notes_on
+from emu.sweeps.cluster import cluster, cores
 from emu.sweeps.execute import execute
 from emu.sweeps.page import View, page
 from emu.sweeps.plan import Plan
@@ -84,13 +84,13 @@ def _do(
     left = [run for run in made.runs if run.key not in rows]
     if not left:
         return
-    with cluster(scheduler, min(workers, len(left))) as used:
-        for note in notes_on(used, scheduler, "the sweep"):
-            on_note(note)
-        with SweepLine(made.name, len(made.runs), len(rows), stream) as line:
-            for run, outcome in execute(used, made, left):
-                rows[run.key] = store.add(made, run, outcome)
-                line.add(failed=bool(outcome.error))
+    with (
+        cluster(scheduler, min(workers, len(left)), on_note) as used,
+        SweepLine(made.name, len(made.runs), len(rows), stream) as line,
+    ):
+        for run, outcome in execute(used, made, left):
+            rows[run.key] = store.add(made, run, outcome)
+            line.add(failed=bool(outcome.error))
 
 
 def _written(

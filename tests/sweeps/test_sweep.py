@@ -22,7 +22,7 @@ pytest.importorskip("distributed", reason="needs Dask (emu[sweep])")
 pytest.importorskip("pyarrow", reason="needs pyarrow (emu[sweep])")
 
 from emu.sweeps import cluster as cluster_module
-from emu.sweeps.cluster import Cluster, cluster
+from emu.sweeps.cluster import Cluster, cluster, clusters_kept
 from emu.sweeps.execute import execute
 from emu.sweeps.plan import Plan, plan
 from emu.sweeps.work import Outcome, Task, work
@@ -226,9 +226,10 @@ def children(pid: int) -> list[int]:
 
 
 def outcomes(made: Plan, do: Callable[[Task], Outcome], on_first: Callable[[Cluster], Any]) -> Any:
-    """What comes out of the runs on two workers, and how many workers were started anew."""
+    """What comes out of the runs on two workers of their own, and how many workers were started
+    anew."""
     found: dict[str, Outcome] = {}
-    with cluster(None, 2) as used:
+    with clusters_kept(), cluster(None, 2) as used:
         assert used.workers is not None
         for run, outcome in execute(used, made, made.runs, do=do):
             if not found:
