@@ -29,11 +29,10 @@ def pins_of(spec: Spec, switch: str, source_ports: SourcePorts) -> list[Pin]:
     if routing.kind != "pinned":
         return []
     topology = spec.topology.build()
-    ends = {name: pair for entry in spec.traffic for name, pair in entry.ends(spec.seed).items()}
     ports = source_ports(spec.fabric_flows())
     pins = []
     for flow, via in routing.paths.items():
-        src, dst = ends[flow]
+        src, dst = spec.flow_ends[flow]
         port = _port_towards(topology, switch, via, dst)
         if port is not None:
             pins.append(Pin(src, dst, ports[flow], port))

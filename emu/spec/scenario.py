@@ -461,6 +461,12 @@ class Spec(Model):
         flows = (workload or self.workload()).message_flows
         return tuple(flow for flow in flows if not self.in_one_server(flow.src, flow.dst))
 
+    @cached_property
+    def flow_ends(self) -> dict[str, tuple[str, str]]:
+        """The source and destination of each flow, by its name. There may be millions of them."""
+        entries = (entry.ends(self.seed) for entry in self.traffic)
+        return {name: pair for ends in entries for name, pair in ends.items()}
+
     def variants(self) -> dict[str, Spec]:
         """The specs of the variants, in the order of `compare:`."""
         base = self.to_mapping()

@@ -241,21 +241,23 @@ def _of_preset(options: StarterOptions, field: str) -> bool:
 
 
 def _doubled_buffer(data: dict[str, Any]) -> dict[str, Any]:
-    """The default buffer, doubled until half of it is not reserved."""
-    sizes = [SwitchSpec().buffer_bytes << doubled for doubled in range(_MOST_DOUBLED)]
-    enough = next(filter(None, (_if_enough(data, size) for size in sizes)), None)
-    return {"buffer": enough or write_size(sizes[-1])}
+    """The default buffer, doubled until half of it is not reserved. The largest, if even that is
+    not enough, or if the spec is invalid with any."""
+    *sizes, largest = [SwitchSpec().buffer_bytes << doubled for doubled in range(_MOST_DOUBLED)]
+    spec = _with_buffer(data, largest)
+    if spec is None:
+        return {"buffer": write_size(largest)}
+    reserved = max(reserved_of(spec, name) for name in spec.topology.build().switch)
+    enough = (size for size in sizes if size >= 2 * reserved and _with_buffer(data, size))
+    return {"buffer": write_size(next(enough, largest))}
 
 
-def _if_enough(data: dict[str, Any], size: int) -> str | None:
-    """The size as text, if a buffer of this size is large enough."""
-    written = write_size(size)
+def _with_buffer(data: dict[str, Any], size: int) -> Spec | None:
+    """None: there is no valid spec with such a buffer."""
     try:
-        spec = _spec({**data, "switches": {**data["switches"], "buffer": written}})
+        return _spec({**data, "switches": {**data["switches"], "buffer": write_size(size)}})
     except SpecError:
         return None
-    reserved = max(reserved_of(spec, name) for name in spec.topology.build().switch)
-    return written if size >= 2 * reserved else None
 
 
 def _time_needed_ps(spec: Spec) -> int:

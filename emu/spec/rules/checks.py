@@ -29,8 +29,9 @@ def checked_names_exist(spec: Spec) -> Iterator[Diagnostic]:
     topology = spec.topology.build()
     ports = list(topology.port_named)
     places = [*ports, *topology.host, *topology.switch, "all", "total"]
+    has_flows = any(getattr(check.what, "flow", None) for check in spec.verify)
     known = {
-        "flow": ("flow called", list(_flows(spec))),
+        "flow": ("flow called", list(spec.flow_ends) if has_flows else []),
         "traffic": ("traffic called", [entry.name for entry in spec.traffic]),
         "port": ("port", ports),
         "at": ("port or host", places),
@@ -79,11 +80,10 @@ def _named(check: Check, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def checked_goodput_can_be_reached(spec: Spec) -> Iterator[Diagnostic]:
-    flows = _flows(spec)
     for index, check in enumerate(spec.verify):
         if check.goodput is None or check.goodput.at_least is None:
             continue
-        rate_bps = _slowest_link(spec, flows.get(check.goodput.flow, ()))
+        rate_bps = _slowest_link(spec, spec.flow_ends.get(check.goodput.flow, ()))
         if rate_bps is not None and check.goodput.at_least > rate_bps:
             yield Diagnostic(
                 ("verify", index, "goodput", "at_least"),
@@ -201,11 +201,6 @@ def checked_loads_have_slowdowns(spec: Spec) -> Iterator[Diagnostic]:
             text = f"{name} is not a background load, and only those have slowdowns{remedy}"
             path = ("verify", index, "fct_slowdown", "traffic")
             yield Diagnostic(path, text, about=(("traffic",),))
-
-
-def _flows(spec: Spec) -> dict[str, tuple[str, str]]:
-    """The source and destination of each flow, by its name."""
-    return {name: pair for entry in spec.traffic for name, pair in entry.ends(spec.seed).items()}
 
 
 RULES = (

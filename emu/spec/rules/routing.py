@@ -75,10 +75,9 @@ def pinned_flows_have_that_path(spec: Spec) -> Iterator[Diagnostic]:
     if spec.fabric_kind.has_subnet_manager:
         return
     topology = spec.topology.build()
-    ends = {name: pair for entry in spec.traffic for name, pair in entry.ends(spec.seed).items()}
     for name in topology.switch:
-        routing = spec.switch(name).routing
-        for flow, via in _pinned(routing).items():
+        for flow, via in _pinned(spec.switch(name).routing).items():
+            ends = spec.flow_ends
             path = for_switch(spec, name, "routing", "paths", flow)
             about = (("traffic",), ("topology",))
             if flow not in ends:
