@@ -31,7 +31,8 @@ from emu.clocks import AUTO, VIRTUAL
 from emu.errors import CheckFailed, UsageError
 from emu.measure.counters import counter_names
 from emu.measure.event_log import happened
-from emu.measure.recording import FlowRecord, Recording
+from emu.measure.recording import Recording
+from emu.measure.records import FlowRecord
 from emu.measure.snapshot_diff import Event
 from emu.report.run_view import RunFacts
 from emu.report.text import print_run

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from traffic.graph import Flow, Verb
+    from traffic.graph import Flow
+    from traffic.verb import Verb
 
 Column = NDArray[np.int64]
 _T = TypeVar("_T")

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, overload
@@ -51,6 +51,7 @@ from numpy.typing import NDArray
 
 from traffic.flow_columns import FlowColumns
 from traffic.job import Job, Step
+from traffic.verb import Verb
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -64,31 +65,6 @@ LONGEST_WORK_NS = 2**62 // 1000
 """53 days: as long as the core's 64-bit picoseconds can hold and still add."""
 
 Column = NDArray[np.int64]
-
-
-class Verb(StrEnum):
-    """The kind of an operation."""
-
-    WRITE = "write"
-    WRITE_IMM = "write-imm"
-    SEND = "send"
-    SEND_IMM = "send-imm"
-    SEND_INV = "send-inv"
-    READ = "read"
-    COMPUTE = "compute"
-    """Work of a host, which sends no message."""
-    CMP_SWAP = "cmp-swap"
-    FETCH_ADD = "fetch-add"
-
-    @property
-    def is_atomic(self) -> bool:
-        """Whether the operation changes a word at the responder."""
-        return self in (Verb.CMP_SWAP, Verb.FETCH_ADD)
-
-    @property
-    def fetches(self) -> bool:
-        """Whether the bytes go from the responder to the requester."""
-        return self is Verb.READ or self.is_atomic
 
 
 class Asks(IntEnum):

@@ -24,7 +24,8 @@ from random import Random
 
 import numpy as np
 
-from traffic.graph import Flow, OperationGraph, Verb
+from traffic.graph import Flow, OperationGraph
+from traffic.verb import Verb
 
 Pairs = Sequence[tuple[str, str]]
 """Source and destination of each flow."""

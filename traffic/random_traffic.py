@@ -23,8 +23,9 @@ from random import Random
 import numpy as np
 
 from traffic.distributions import Distribution
-from traffic.graph import Flow, OperationGraph, Verb
+from traffic.graph import Flow, OperationGraph
 from traffic.patterns import Messages, flow_names
+from traffic.verb import Verb
 
 NS_PER_S = 1_000_000_000
 

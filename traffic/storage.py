@@ -41,8 +41,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.units import PS_PER_S
-from traffic.graph import Asks, Column, Flow, OperationGraph, Verb, together
+from traffic.graph import Asks, Column, Flow, OperationGraph, together
 from traffic.patterns import Pairs, flow_names
+from traffic.verb import Verb
 
 COMMAND_BYTES, RESPONSE_BYTES = 64, 16
 

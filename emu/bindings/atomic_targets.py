@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from emu._core import ffi, lib
 from emu.bindings.nics import FarNic, OwnNic
-from traffic.graph import Flow, OperationGraph, Verb
+from traffic.graph import Flow, OperationGraph
+from traffic.verb import Verb
 
 _WORDS_VA = 0x3000_0000_0000
 _WORD_BYTES = 8

@@ -34,7 +34,7 @@ from emu.fabric_kind import Framing
 from emu.measure.counter_table import PORT
 from emu.measure.observation import Observation, Samples
 from emu.measure.raw_counters import CounterTable, RawCounters
-from emu.measure.recording import Deadlock, SweepRecord
+from emu.measure.records import Deadlock, SweepRecord
 from emu.spec.fault import Fault
 from emu.spec.lanes import lane_buffers
 from emu.spec.outages import (
@@ -45,8 +45,7 @@ from emu.spec.outages import (
     slowest_convergence_ps,
 )
 from emu.spec.scenario import Spec
-from emu.subnet import Subnet
-from emu.subnet.subnet import Lfts
+from emu.subnet.subnet import Lfts, Subnet
 from topologies.graph import Cable, Host, Port, Switch, Topology
 
 CAPTURE_RING_BYTES = 1 << 25

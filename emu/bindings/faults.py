@@ -16,7 +16,7 @@ from emu.bindings.c_values import text
 from emu.bindings.parameters import CoreParameters, check
 from emu.bindings.registry import with_parameters
 from emu.errors import FabricError
-from emu.measure.recording import FaultRecord
+from emu.measure.records import FaultRecord
 from emu.spec.fault import Fault, fault_names
 from emu.spec.fault.kind import LostLinks, OnHost, OnLine
 from emu.spec.parameters import Parameters

@@ -7,7 +7,7 @@ from contextlib import suppress
 from emu.bindings.source_ports import queue_pair_numbers
 from emu.fabric_kind import Framing
 from emu.spec.scenario import Spec
-from emu.subnet import Subnet
+from emu.subnet.subnet import Subnet
 from emu.wire.capture import LinkType
 from emu.wire.locate import (
     CutShort,

@@ -22,7 +22,7 @@ from emu.bindings.host_nics import HostNics
 from emu.measure.counter_table import PORT
 from emu.measure.observation import Observation, Samples
 from emu.measure.raw_counters import CounterTable
-from emu.measure.recording import FaultRecord
+from emu.measure.records import FaultRecord
 from traffic.graph import Column
 
 T = TypeVar("T")

@@ -28,24 +28,19 @@ from emu.bindings.scale_up import ScaleUpFabric
 from emu.bindings.snapshot import QueuePairView
 from emu.measure.counter_table import NIC
 from emu.measure.observation import Observation
-from emu.measure.recording import (
-    Counters,
-    FailedQueuePair,
-    FlowRecord,
-    JobRecord,
-    StepRecord,
-)
+from emu.measure.records import Counters, FailedQueuePair, FlowRecord, JobRecord, StepRecord
 from emu.measure.requests import UNFINISHED, Requests
 from emu.measure.run_progress import RunProgress
 from emu.spec.bdp import bdp_packets
 from emu.spec.host import Nic
 from emu.spec.traffic.entry import transport_of
-from emu.subnet import Subnet
+from emu.subnet.subnet import Subnet
 from topologies.graph import Host, Topology
 from topologies.guids import host_port_guid
-from traffic.graph import Column, Flow, OperationGraph, Verb
+from traffic.graph import Column, Flow, OperationGraph
 from traffic.job import Job, Step
 from traffic.progress_estimate import ProgressEstimate
+from traffic.verb import Verb
 
 _NEVER = 2**63 - 1
 _VERBS = {

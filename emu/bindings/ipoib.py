@@ -13,7 +13,7 @@ from typing import Any
 from emu._core import ffi, lib
 from emu.errors import FabricError
 from emu.spec.scenario import Spec
-from emu.subnet import Subnet
+from emu.subnet.subnet import Subnet
 from topologies.graph import Host
 
 QKEY = 0x0B1B

@@ -14,7 +14,7 @@ from emu.bindings.settings import copy_settings
 from emu.spec.host import Nic
 from emu.spec.host_path import HostPath
 from emu.spec.recovery import RECOVERIES, Recovery
-from emu.subnet import Subnet
+from emu.subnet.subnet import Subnet
 from topologies.graph import Host
 from topologies.guids import host_port_guid
 

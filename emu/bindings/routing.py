@@ -15,8 +15,7 @@ from emu.spec.outages import Rerouting, degraded, outages
 from emu.spec.pinning import pins_of
 from emu.spec.routing import PACKET_KINDS
 from emu.spec.scenario import Spec
-from emu.subnet import Subnet
-from emu.subnet.subnet import Lfts
+from emu.subnet.subnet import Lfts, Subnet
 from topologies.graph import Cable, Port, Switch, Topology
 
 

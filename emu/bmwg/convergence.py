@@ -31,7 +31,7 @@ from emu.bmwg.jct import rate_of_host
 from emu.bmwg.kpi import TRAIN, Figure, Kpi, Measured, Table, Undefined, Unit
 from emu.bmwg.trial import Trial
 from emu.measure.bound import overhead_of
-from emu.measure.recording import FlowRecord
+from emu.measure.records import FlowRecord
 from emu.report.run_view import RunFacts
 from emu.units import format_rate, format_time_ns
 from emu.words import counted

@@ -27,7 +27,7 @@ import numpy as np
 
 from emu.bmwg.kpi import OF_EMU, TRAIN, Figure, Kpi, Measured, Table, Undefined, Unit
 from emu.bmwg.trial import Trial, works
-from emu.measure.recording import FlowRecord
+from emu.measure.records import FlowRecord
 from emu.report.run_view import RunFacts, last_finish_ns
 from emu.spec.fault import Fault, fault_names
 from emu.spec.fault.kind import LostLinks

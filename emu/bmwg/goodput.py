@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from emu.bmwg.kpi import TERM, Figure, Kpi, Measured, Table, Undefined, Unit
 from emu.bmwg.trial import Trial
-from emu.measure.recording import FlowRecord
+from emu.measure.records import FlowRecord
 from emu.units import format_size, format_time_ns
 
 GOODPUT = Kpi(

@@ -21,7 +21,7 @@ from collections import defaultdict
 
 from emu.bmwg.kpi import TRAIN, Figure, Kpi, Measured, Table, Target, Undefined, Unit
 from emu.bmwg.trial import Trial, works
-from emu.measure.recording import JobRecord, StepRecord
+from emu.measure.records import JobRecord, StepRecord
 from emu.report.run_view import RunFacts
 from emu.spec.traffic.collectives import Collective
 from emu.units import format_rate, format_size, format_time_ns

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from emu.measure.counter_table import CLASSES
-from emu.measure.recording import Counters, FlowRecord, JobRecord, StepRecord
+from emu.measure.records import Counters, FlowRecord, JobRecord, StepRecord
 from emu.report.run_view import RunFacts
 
 NS_PER_S = 1_000_000_000

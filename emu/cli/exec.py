@@ -58,7 +58,7 @@ def command(
     from emu.daemon.client import LabClient
     from emu.daemon.exec import run_in_namespaces, tasks_of
     from emu.daemon.messages import RunTool
-    from emu.subnet.diagnostics import DIAGNOSTICS, READ_SYSFS
+    from emu.subnet.programs import DIAGNOSTICS, READ_SYSFS
 
     program = words[1:] if words[0] == "--" else words
     if not program:
@@ -86,7 +86,7 @@ def _about_time(status: Status) -> str:
 def _emulated(program: Sequence[str], status: Status) -> Mapping[str, str]:
     """The variables that give a program an emulated clock. Raises UsageError, HostError."""
     from emu.lab.emulated_time import emulated_time
-    from emu.subnet.diagnostics import DIAGNOSTICS
+    from emu.subnet.programs import DIAGNOSTICS
 
     if program[0] in DIAGNOSTICS:
         raise UsageError(f"--emulated {program[0]}: it measures no times; leave --emulated out")

@@ -30,7 +30,7 @@ from emu.fabric_kind import FABRIC_KINDS
 from emu.limits import MAX_SWITCH_PORTS
 from emu.measure.forecast import Forecast
 from emu.measure.nccl_output import MeasuredRun, MeasuredSize, read_measured
-from emu.measure.recording import JobRecord
+from emu.measure.records import JobRecord
 from emu.output_dir import refuse_unwritable, write_text, writing_into
 from emu.report.diagnosis import diagnoses
 from emu.report.nccl import Sweep, closing, heading, row, to_mapping

@@ -9,9 +9,10 @@ from emu.bindings.host_nics import FAILURES
 from emu.daemon.client import LabClient
 from emu.daemon.messages import FaultSnapshot, GetSnapshot, Snapshot, TrafficStatus
 from emu.lab.nic_process import FLOW_COLUMNS, is_of_port, port_counters
+from emu.measure.counter_layout import Layout
 from emu.measure.lab_snapshot import FlowSnapshot, LabSnapshot, SeenFault, TrafficState
-from emu.measure.recording import Fidelity
-from emu.measure.seqlock import Layout, Rows, SharedCounters
+from emu.measure.records import Fidelity
+from emu.measure.seqlock import Rows, SharedCounters
 from emu.spec.fault import Fault
 from emu.spec.scenario import spec_from_json
 

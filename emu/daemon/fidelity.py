@@ -20,7 +20,7 @@ from emu.measure.counters import lost_in_transit
 from emu.measure.fidelity import fidelity_of
 from emu.measure.merge import mtu_time_ns
 from emu.measure.observation import Observation, Timing
-from emu.measure.recording import Fidelity
+from emu.measure.records import Fidelity
 from emu.measure.timeline import EMPTY_TIMELINE
 from emu.spec.scenario import Spec
 

@@ -33,9 +33,10 @@ from emu.lab.ipc.lab_time import (
 from emu.lab.ipc.queries import GetTiming
 from emu.lab.ipc.rpc import RpcClient
 from emu.lab.session import NS_UNTIL_START
+from emu.measure.counter_layout import Layout
 from emu.measure.observation import Observation
-from emu.measure.recording import Fidelity
-from emu.measure.seqlock import Layout, SharedCounters
+from emu.measure.records import Fidelity
+from emu.measure.seqlock import SharedCounters
 from emu.spec.scenario import Spec
 from emu.units import PS_PER_NS, write_instant
 

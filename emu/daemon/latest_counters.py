@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from emu.lab.nic_process import NicProcess
-from emu.measure.seqlock import Layout
+from emu.measure.counter_layout import Layout
 
 
 @dataclass(frozen=True)

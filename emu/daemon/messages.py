@@ -11,12 +11,11 @@ from emu.lab.ipc.lab_time import LabTime
 from emu.lab.ipc.messages import Done
 from emu.lab.ipc.queries import FaultStatus
 from emu.lab.ipc.routing import Sweep
+from emu.measure.counter_layout import Layout
 from emu.measure.lab_snapshot import LinkChange
-from emu.measure.recording import Deadlock, Fidelity, FlowRecord, MarkedBy
+from emu.measure.records import Deadlock, Fidelity, FlowRecord, MarkedBy
 from emu.measure.run_progress import RunProgress
-from emu.measure.seqlock import Layout
-from emu.subnet import Subnet
-from emu.subnet.subnet import PathSLs
+from emu.subnet.subnet import PathSLs, Subnet
 
 
 @message

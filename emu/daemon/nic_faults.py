@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from emu.lab.ipc.codec import Json
 from emu.lab.ipc.queries import FaultStatus
 from emu.measure.lab_snapshot import fault_state
-from emu.measure.recording import FaultRecord
+from emu.measure.records import FaultRecord
 from emu.spec.fault import Fault, fault_names
 from emu.spec.fault.kind import LostLinks, OnHost, OnLine
 from emu.spec.scenario import Spec

@@ -26,7 +26,7 @@ from emu.lab.ipc.setup import SetUpNics
 from emu.lab.nic_process import NicProcess, added, rows_of, set_up_nics, waits_on
 from emu.lab.session import Programs, Session
 from emu.lab.supervisor import Supervisor
-from emu.measure.recording import FaultRecord
+from emu.measure.records import FaultRecord
 from emu.measure.seqlock import Row, Rows
 from emu.spec.fault import Fault
 from emu.spec.fault.kind import OnHost

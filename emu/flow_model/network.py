@@ -23,10 +23,11 @@ from emu.flow_model.routes import Column, Hops, Routes, Shares
 from emu.measure.bound import INFINIBAND, Fabric, Paths, fabric_of
 from emu.spec.host import Nic
 from emu.spec.scenario import Spec
-from emu.subnet import Subnet
+from emu.subnet.subnet import Subnet
 from emu.units import PS_PER_S
 from topologies.graph import Port, Topology
-from traffic.graph import OperationGraph, Verb
+from traffic.graph import OperationGraph
+from traffic.verb import Verb
 
 _Rows = tuple[Column, Column, Shares]
 """Flows, links, shares."""

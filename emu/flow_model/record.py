@@ -14,19 +14,14 @@ from emu.flow_model.network import Network
 from emu.flow_model.routes import Column
 from emu.flow_model.simulation import SKIPPED, SUCCESS, FlowSamples, Simulation
 from emu.measure.fct import alone_ns
-from emu.measure.recording import (
-    Fidelity,
-    FlowRecord,
-    JobRecord,
-    Recording,
-    Series,
-    StepRecord,
-)
+from emu.measure.recording import Recording, Series
+from emu.measure.records import Fidelity, FlowRecord, JobRecord, StepRecord
 from emu.measure.requests import UNFINISHED, Requests
 from emu.models import FLOW
 from emu.spec.scenario import Spec
 from topologies.graph import Topology
-from traffic.graph import OperationGraph, Verb
+from traffic.graph import OperationGraph
+from traffic.verb import Verb
 
 _PLANE = "none"
 """Nothing forwards packets."""

@@ -29,7 +29,8 @@ from emu.spec.host import Nic
 from emu.spec.scenario import Spec
 from emu.spec.traffic.entry import transport_of
 from topologies.graph import Topology
-from traffic.graph import OperationGraph, Verb
+from traffic.graph import OperationGraph
+from traffic.verb import Verb
 
 _ATOMIC_BYTES = 8
 _FLOW_CONTROL_BYTES = 6

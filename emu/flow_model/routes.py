@@ -29,10 +29,11 @@ from emu.errors import FabricError
 from emu.spec.pinning import pins_of
 from emu.spec.routing import PACKET_KINDS
 from emu.spec.scenario import Spec
-from emu.subnet import Subnet
+from emu.subnet.subnet import Subnet
 from topologies.graph import Topology
 from topologies.seeds import ecmp_seed
-from traffic.graph import Flow, OperationGraph, Verb
+from traffic.graph import Flow, OperationGraph
+from traffic.verb import Verb
 
 Column = NDArray[np.int64]
 Shares = NDArray[np.float64]

@@ -26,7 +26,8 @@ from emu.spec.host_path import HostPath
 from emu.spec.scenario import Spec
 from emu.spec.traffic.entry import transport_of
 from topologies.graph import Topology
-from traffic.graph import Flow, OperationGraph, Verb
+from traffic.graph import Flow, OperationGraph
+from traffic.verb import Verb
 
 _ATOMIC_BYTES = 8
 

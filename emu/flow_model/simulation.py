@@ -15,7 +15,8 @@ from emu.errors import FabricError
 from emu.flow_model.network import Network
 from emu.flow_model.routes import Column, Shares
 from emu.flow_model.shapes import Shape, Shapes
-from traffic.graph import OperationGraph, Verb
+from traffic.graph import OperationGraph
+from traffic.verb import Verb
 
 TOLERANCE = 1 / 256
 """The share of a message's time by which a change of rates may be late, if it is costly."""

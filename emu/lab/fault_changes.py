@@ -8,7 +8,7 @@ from emu.bindings.fabric import Fabric
 from emu.lab.ipc.codec import Message
 from emu.lab.ipc.queries import ClearFault, FaultList, FaultStatus, SetFault
 from emu.measure.lab_snapshot import fault_state
-from emu.measure.recording import FaultRecord
+from emu.measure.records import FaultRecord
 from emu.spec.fault import Fault
 
 

@@ -17,9 +17,9 @@ from emu.lab import management_network, tun
 from emu.lab.marker import marking
 from emu.lab.plan import AttachMarker, PlaceRed, Step, plan_network, plan_nodes
 from emu.lab.routes import RouteTable, route_tables
-from emu.measure.recording import MarkedBy
+from emu.measure.records import MarkedBy
 from emu.spec.scenario import Spec
-from emu.subnet import Subnet
+from emu.subnet.subnet import Subnet
 from topologies.graph import Topology
 
 _FILES_OF_A_LAB, _FILES_OF_A_PORT = 128, 2

@@ -34,11 +34,11 @@ from emu.lab.link_history import LinkHistory
 from emu.lab.namespace import PRIVATE
 from emu.lab.supervisor import Supervisor
 from emu.spec.scenario import Spec
-from emu.subnet import ManagedFabric, Subnet
 from emu.subnet.diagnostics import Diagnosis, diagnose, tell_counters
+from emu.subnet.manager import ManagedFabric
 from emu.subnet.routing_check import KeptLevels, approved, engine_note, kept_levels
 from emu.subnet.sm_sweeps import manager_hosts, pairs_of, policy_of
-from emu.subnet.subnet import Lfts, PathSLs
+from emu.subnet.subnet import Lfts, PathSLs, Subnet
 from emu.units import PS_PER_NS
 from topologies.graph import Cable, Topology
 

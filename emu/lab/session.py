@@ -39,7 +39,7 @@ from emu.lab.processes import carry_out, set_up_tcp, wait_for, wait_for_all
 from emu.lab.rerouting import LiveRouting
 from emu.lab.supervisor import Supervisor
 from emu.measure.cpu import CpuSamples
-from emu.measure.recording import MarkedBy
+from emu.measure.records import MarkedBy
 from emu.resources import allow_files
 from emu.spec.scenario import Spec, spec_from_json
 

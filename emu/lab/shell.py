@@ -31,7 +31,7 @@ from emu.lab.tap_frames import capture_from_prompt
 from emu.output_dir import new_file
 from emu.spec.diagnostic import unknown_name
 from emu.spec.scenario import Spec, spec_from_json
-from emu.subnet.diagnostics import DIAGNOSTICS
+from emu.subnet.programs import DIAGNOSTICS
 
 Diagnosis = Callable[[str, Sequence[str]], str]
 """A host, and the command of one of InfiniBand's tools -> the tool's output there."""

@@ -21,14 +21,8 @@ from emu.measure.lab_snapshot import FlowSnapshot, LabSnapshot
 from emu.measure.merge import merge_observations
 from emu.measure.observation import Observation, Samples
 from emu.measure.raw_counters import RawCounters
-from emu.measure.recording import (
-    Counters,
-    Deadlock,
-    FailedQueuePair,
-    FaultRecord,
-    FlowRecord,
-    Recording,
-)
+from emu.measure.recording import Recording
+from emu.measure.records import Counters, Deadlock, FailedQueuePair, FaultRecord, FlowRecord
 from emu.spec.scenario import Spec
 from topologies.graph import Topology
 from traffic.graph import Flow

@@ -28,7 +28,8 @@ from emu.spec.model import Spec
 from emu.units import PS_PER_NS, PS_PER_S
 from topologies.graph import Port, Topology
 from topologies.stages import Stage
-from traffic.graph import Flow, OperationGraph, Verb
+from traffic.graph import Flow, OperationGraph
+from traffic.verb import Verb
 
 
 @dataclass(frozen=True)

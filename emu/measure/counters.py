@@ -27,7 +27,7 @@ from emu.measure.counter_groups import (
 )
 from emu.measure.counter_table import CLASSES, PORT, numbered, with_number
 from emu.measure.raw_counters import CounterTable, RawCounters
-from emu.measure.recording import Counters
+from emu.measure.records import Counters
 
 PRIORITIES = range(CLASSES[Framing.ETHERNET])
 XMIT_WAIT = "PortXmitWait"

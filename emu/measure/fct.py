@@ -22,7 +22,8 @@ from emu.measure.percentile import percentiles
 from emu.measure.requests import UNFINISHED, UNKNOWN, Column, Requests
 from emu.spec.model import Background, Spec
 from topologies.graph import Topology
-from traffic.graph import Flow, Verb
+from traffic.graph import Flow
+from traffic.verb import Verb
 
 BUCKETS = 10
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from emu._core import lib
 from emu.measure.observation import Histogram, Observation, Timing
-from emu.measure.recording import Fidelity
+from emu.measure.records import Fidelity
 from emu.measure.timeline import Timeline
 from emu.units import round_up
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from emu.measure.raw_counters import RawCounters
-from emu.measure.recording import Counters, Deadlock
+from emu.measure.records import Counters, Deadlock
 from emu.measure.run_progress import RunProgress
 
 if TYPE_CHECKING:
+    from emu.measure.raw_counters import RawCounters
     from emu.spec.fault import Fault  # a third of the time that `emu status` takes to start
 
 

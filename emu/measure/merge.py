@@ -25,16 +25,8 @@ from emu.measure.fct import alone_ns
 from emu.measure.fidelity import bucket_value, fidelity_of
 from emu.measure.observation import Histogram, Observation
 from emu.measure.raw_counters import CounterTable
-from emu.measure.recording import (
-    NO_MACHINE,
-    Counters,
-    FaultRecord,
-    FlowRecord,
-    MachineSeries,
-    MarkedBy,
-    Recording,
-    Series,
-)
+from emu.measure.recording import NO_MACHINE, MachineSeries, Recording, Series
+from emu.measure.records import Counters, FaultRecord, FlowRecord, MarkedBy
 from emu.measure.requests import Requests
 from emu.measure.timeline import LOSSES, Timeline, together
 from emu.spec.fault import KINDS, fault_names

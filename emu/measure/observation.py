@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.raw_counters import RawCounters
-from emu.measure.recording import (
+from emu.measure.records import (
     Counters,
     Deadlock,
     FailedQueuePair,

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-
-from emu.measure.recording import Recording
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -26,11 +23,6 @@ class RunProgress:
     """Packets dropped so far; None where that is only counted at the end."""
     pauses: int | None = None
     """Pause frames sent so far; None likewise."""
-    so_far: Callable[[Path], Recording] | None = field(
-        default=None, compare=False, metadata={"stays_in_process": True}
-    )
-    """The recording up to now, with captures in a folder, while the run stands still; None where it
-    is only known at the end."""
 
 
 def summed(parts: Sequence[RunProgress]) -> RunProgress:

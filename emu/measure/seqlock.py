@@ -15,16 +15,16 @@ import mmap
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from emu.errors import FabricError
+from emu.measure.counter_layout import HEAD, Layout
 
-_CELL = 8
-_SEQUENCE, _TIME, _HEAD = 0, 1, 2
+_SEQUENCE, _TIME = 0, 1
+"""The cells before the first row."""
 _SECONDS_TO_READ = 2.0
 """A writer needs some microseconds, unless it must wait for a processor."""
 
@@ -33,23 +33,6 @@ Columns = Sequence[tuple[str, int]]
 Row = dict[str, list[int]]
 """Counter -> its cells."""
 Rows = dict[str, Row]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """What a reader must know of the table."""
-
-    rows: tuple[str, ...]
-    columns: tuple[tuple[str, int], ...]
-
-    @property
-    def width(self) -> int:
-        """The cells of a row."""
-        return sum(width for _, width in self.columns)
-
-    @property
-    def size_bytes(self) -> int:
-        return (_HEAD + len(self.rows) * self.width) * _CELL
 
 
 class SharedCounters:
@@ -80,7 +63,7 @@ class SharedCounters:
         """Begins a write. Returns the cells to fill, in the shape (rows, cells of a row)."""
         self._cells[_SEQUENCE] += 1
         self._cells[_TIME] = time_ps
-        return self._cells[_HEAD:].reshape(len(self.layout.rows), self.layout.width)
+        return self._cells[HEAD:].reshape(len(self.layout.rows), self.layout.width)
 
     def publish(self) -> None:
         """Ends the writing: readers see the new numbers from now on."""
@@ -92,14 +75,14 @@ class SharedCounters:
         """The time, in ps, and everything that was counted by then. Raises FabricError if the
         writer has ended, or was stopped, in the middle of writing."""
         copy = self._copy()
-        table = copy[_HEAD:].reshape(len(self.layout.rows), self.layout.width)
+        table = copy[HEAD:].reshape(len(self.layout.rows), self.layout.width)
         rows = zip(self.layout.rows, table.tolist(), strict=True)
         return int(copy[_TIME]), {name: self._named(cells) for name, cells in rows}
 
     def read_row(self, name: str) -> Row:
         """One row: much faster than all of them. Raises ValueError if there is no such row, and
         FabricError as `read`."""
-        first = _HEAD + self.layout.rows.index(name) * self.layout.width
+        first = HEAD + self.layout.rows.index(name) * self.layout.width
         return self._named(self._copy()[first : first + self.layout.width].tolist())
 
     def _copy(self) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from emu.spec.model import Spec, changed
-from traffic.graph import Verb
+from traffic.verb import Verb
 
 _VERBS = {
     "write": Verb.WRITE,

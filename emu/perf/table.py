@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from emu.perf.benchmark import Benchmark, Ends
 from emu.perf.figures import Bandwidth, Latency
 from emu.spec.model import Spec
-from traffic.graph import Verb
+from traffic.verb import Verb
 
 BANDWIDTH = " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]"
 LATENCY = (

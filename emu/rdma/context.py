@@ -18,8 +18,7 @@ from emu.rdma.names import QPType
 from emu.spec.bdp import bdp_packets
 from emu.spec.host import Nic
 from emu.spec.scenario import Spec
-from emu.subnet import Subnet
-from emu.subnet.subnet import PathSLs
+from emu.subnet.subnet import PathSLs, Subnet
 from topologies.graph import Cable, Host, Port, Topology
 from topologies.guids import host_port_guid
 

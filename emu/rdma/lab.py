@@ -20,9 +20,8 @@ from emu.spec.diagnostic import unknown_name
 from emu.spec.model import load_spec
 from emu.spec.outages import slowest_convergence_ps
 from emu.spec.scenario import Spec
-from emu.subnet import Subnet
 from emu.subnet.sm_sweeps import swept
-from emu.subnet.subnet import PathSLs
+from emu.subnet.subnet import PathSLs, Subnet
 
 T = TypeVar("T")
 

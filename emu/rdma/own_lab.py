@@ -20,8 +20,7 @@ from emu.errors import FabricError, UsageError
 from emu.lab.ipc.jobs import ServeLab
 from emu.lab.namespace import run_in_lab
 from emu.runtime.runner import ignore
-from emu.subnet import Subnet
-from emu.subnet.subnet import PathSLs
+from emu.subnet.subnet import PathSLs, Subnet
 from topologies.graph import Topology
 
 

@@ -33,7 +33,8 @@ MODULES = {
     "emu.rdma": None,
     "emu.runtime": None,
     "emu.spec.model": ("load_spec", "spec_from_text", "spec_from_mapping"),
-    "emu.measure.recording": ("Recording", "FlowRecord"),
+    "emu.measure.recording": ("Recording",),
+    "emu.measure.records": ("FlowRecord",),
     "emu.errors": ("SpecError", "UsageError", "HostError", "FabricError", "CheckFailed"),
 }
 """Module -> its public names; None where `__all__` lists them."""

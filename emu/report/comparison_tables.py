@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from emu.fabric_kind import FabricKind, FlowControl, Framing
 from emu.measure.fct import Bucket
 from emu.measure.ios import IoFigures
-from emu.measure.recording import StepRecord
+from emu.measure.records import StepRecord
 from emu.measure.requests import Latency
 from emu.report import steps_table
 from emu.report.inference_table import prompt_rows

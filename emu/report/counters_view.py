@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain, compress
 
-from emu.measure.recording import Counters
+from emu.measure.records import Counters
 from emu.report.table import Cell, Column, Table
 
 MOST_SIDE_BY_SIDE = 64

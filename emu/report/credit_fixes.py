@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from emu.engines import ENGINES_WITH_LEVELS
-from emu.measure.recording import FlowRecord
+from emu.measure.records import FlowRecord
 from emu.report import fixes
 from emu.report.fixes import Settings
 from emu.report.run_view import RunFacts

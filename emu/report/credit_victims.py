@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 import numpy as np
 
 from emu.engines import ENGINES_WITH_LEVELS
-from emu.measure.recording import FlowRecord
+from emu.measure.records import FlowRecord
 from emu.report import credit_fixes, fixes
 from emu.report.detectors import STANDING, Finding
 from emu.report.fixes import Settings

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from emu.measure.recording import Counters, FailedQueuePair, FaultRecord, FlowRecord
+from emu.measure.records import Counters, FailedQueuePair, FaultRecord, FlowRecord
 from emu.report import fixes
 from emu.report.early_timers import resent_without_loss
 from emu.report.lossy_faults import blamed, is_for_good, lasts, lossy_faults

@@ -13,7 +13,7 @@ from __future__ import annotations
 from emu.fabric_kind import Framing
 from emu.measure.counter_table import CONGESTION, PORT, with_number
 from emu.measure.counters import PRIORITIES
-from emu.measure.recording import FlowRecord
+from emu.measure.records import FlowRecord
 from emu.report.run_view import RunFacts
 
 

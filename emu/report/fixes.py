@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from emu.errors import SpecError
-from emu.measure.recording import FlowRecord
+from emu.measure.records import FlowRecord
 from emu.report.run_view import RunFacts
 from emu.spec.classes import Classes
 from emu.spec.derived import late_curves

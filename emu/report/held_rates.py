@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.binning import growth
-from emu.measure.recording import FlowRecord
+from emu.measure.records import FlowRecord
 from emu.report import fixes
 from emu.report.detectors import STANDING, Finding
 from emu.report.run_view import RunFacts
@@ -33,7 +33,7 @@ from emu.spec.traffic.random_traffic import Background
 from emu.units import format_rate, format_time_ns, write_rate, write_time
 from emu.words import counted
 from topologies.graph import Port
-from traffic.graph import Verb
+from traffic.verb import Verb
 
 MOST = 0.5
 """The least part of a flow's life that must come after the last marks."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from emu.measure.recording import FailedQueuePair, FaultRecord
+from emu.measure.records import FailedQueuePair, FaultRecord
 from emu.report.run_view import RunFacts
 from emu.spec.fault import KINDS
 from emu.spec.fault.kind import LostLinks

@@ -7,7 +7,7 @@ pauses without a single mark. Totals do not show this; the counters of ports do.
 from __future__ import annotations
 
 from emu.measure.counters import PRIORITIES
-from emu.measure.recording import Counters
+from emu.measure.records import Counters
 from emu.report.run_view import RunFacts
 
 

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from statistics import mean
 from typing import Any
 
-from emu.measure.recording import JobRecord
+from emu.measure.records import JobRecord
 from emu.report.nccl_channels import Channels, numbers_in
 from traffic.collectives.channels import Servers
 from traffic.job import FLOAT_BYTES

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from emu.measure.nccl_output import MeasuredRun, MeasuredSize
-from emu.measure.recording import JobRecord
+from emu.measure.records import JobRecord
 from emu.report.charts.chart import INCH, Chart
 from emu.report.figure import Axis, Figure, Plot
 from emu.report.palette import COLOURS, Colour, Legend, series_colour

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from emu.measure.live_progress import LiveProgress
 from emu.measure.run_progress import RunProgress
 from emu.output_dir import writing_into
 from emu.report.store import save_recording
@@ -34,7 +35,7 @@ class PartWriter:
     def update(self, progress: RunProgress) -> None:
         """Writes it if the run can tell it and it is time. Raises EmuError."""
         began = self._clock()
-        if progress.so_far is None or began < self._next:
+        if not isinstance(progress, LiveProgress) or began < self._next:
             return
         with writing_into(self._out):
             save_recording(progress.so_far(self._out), self._out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from emu.measure.recording import Fidelity, FlowRecord
+from emu.measure.records import Fidelity, FlowRecord
 from emu.report.run_view import RunFacts
 from emu.units import PS_PER_NS, format_size, format_time_ns
 

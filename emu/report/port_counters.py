@@ -17,7 +17,7 @@ from emu.measure.counter_notes import note_of
 from emu.measure.counter_table import PORT
 from emu.measure.counters import PORT_COUNTERS
 from emu.measure.lab_snapshot import LabSnapshot
-from emu.measure.recording import Counters
+from emu.measure.records import Counters
 from emu.spec.diagnostic import did_you_mean
 from topologies.graph import Topology
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from emu.measure.fct import Bucket, FctSlowdown
-from emu.measure.recording import JobRecord, StepRecord
+from emu.measure.records import JobRecord, StepRecord
 from emu.measure.requests import latencies
 from emu.report.run_view import RunFacts, last_finish_ns
 from emu.spec.traffic.entry import MessageEntry

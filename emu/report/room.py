@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.binning import growth
-from emu.measure.recording import FlowRecord
+from emu.measure.records import FlowRecord
 from emu.report.run_view import RunFacts
 from topologies.graph import Port
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emu.measure.counter_table import OTHER, PORT
 from emu.measure.percentile import DEFINITION
-from emu.measure.recording import FaultRecord, FlowRecord, JobRecord, SweepRecord
+from emu.measure.records import FaultRecord, FlowRecord, JobRecord, SweepRecord
 from emu.report.palette import HELD_BACK
 from emu.report.run_view import PKEY_VIOLATIONS, XMIT_WAIT, RunFacts
 from emu.report.table import (

@@ -21,7 +21,8 @@ from emu.measure.counter_table import NIC, PORT, numbered
 from emu.measure.fct import FctSlowdown, fct_slowdowns
 from emu.measure.ios import IoFigures, io_figures
 from emu.measure.prompts import PromptFigures, prompt_figures
-from emu.measure.recording import FlowRecord, Recording, Series
+from emu.measure.recording import Recording, Series
+from emu.measure.records import FlowRecord
 from emu.measure.requests import Latency
 from emu.report.summary import Summary, summarise
 from emu.report.verdict import CheckResult, check_results

@@ -22,7 +22,8 @@ from emu.report.run_view import RunFacts
 from emu.spec.traffic.entry import MessageEntry
 from emu.spec.traffic.patterns import PingPong
 from emu.units import write_rate, write_size
-from traffic.graph import Flow, Verb
+from traffic.graph import Flow
+from traffic.verb import Verb
 
 BUSY = 0.9
 """Senders are the limit when they can use a cable for less than this share of the time."""

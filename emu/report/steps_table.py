@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emu.measure.recording import StepRecord
+from emu.measure.records import StepRecord
 from emu.report.run_view import RunFacts
 from emu.report.table import NOT_APPLICABLE, UNFINISHED, Cell, Column, Table, result
 from emu.units import format_size, format_time_ns

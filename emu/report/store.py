@@ -18,16 +18,14 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 
 from emu.errors import EmuError
-from emu.measure.recording import (
+from emu.measure.recording import MachineSeries, Recording, Series
+from emu.measure.records import (
     Deadlock,
     FailedQueuePair,
     FaultRecord,
     Fidelity,
     FlowRecord,
     JobRecord,
-    MachineSeries,
-    Recording,
-    Series,
     StepRecord,
     SweepRecord,
 )

@@ -22,14 +22,8 @@ from typing_extensions import TypedDict  # of which pydantic makes a schema on P
 from emu.measure.fct import FctSlowdown, fct_slowdowns
 from emu.measure.ios import IoFigures, io_figures
 from emu.measure.prompts import KV_WAIT_MARK_NS, TTFT_MARK_NS, PromptFigures, prompt_figures
-from emu.measure.recording import (
-    Counters,
-    Deadlock,
-    FlowRecord,
-    JobRecord,
-    Recording,
-    StepRecord,
-)
+from emu.measure.recording import Recording
+from emu.measure.records import Counters, Deadlock, FlowRecord, JobRecord, StepRecord
 from emu.measure.requests import latencies
 from emu.report.json_text import indented_json
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from emu.measure.recording import FlowRecord
+from emu.measure.records import FlowRecord
 from emu.report.run_view import RunFacts
 from emu.units import format_time_ns
 

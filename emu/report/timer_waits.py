@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from emu.measure.counters import PRIORITIES
-from emu.measure.recording import FlowRecord
+from emu.measure.records import FlowRecord
 from emu.report.early_timers import resent_without_loss
 from emu.report.run_view import RunFacts
 from emu.spec.diagnostic import dotted

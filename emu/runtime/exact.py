@@ -23,8 +23,8 @@ from emu.runtime.obstacle import Obstacle, elided_payload
 from emu.runtime.runner import Runner, ignore
 from emu.spec.outages import slowest_convergence_ps
 from emu.spec.scenario import Spec
-from emu.subnet import Subnet
 from emu.subnet.sm_sweeps import swept
+from emu.subnet.subnet import Subnet
 
 
 def obstacle(spec: Spec) -> Obstacle | None:

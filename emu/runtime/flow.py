@@ -16,8 +16,8 @@ from emu.measure.recording import Recording
 from emu.measure.run_progress import RunProgress
 from emu.runtime.runner import Runner, ignore
 from emu.spec.scenario import Spec
-from emu.subnet import Subnet
 from emu.subnet.sm_sweeps import swept
+from emu.subnet.subnet import Subnet
 
 
 class FlowRunner(Runner):

@@ -13,7 +13,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from emu.bindings.gather import gather
 from emu.bindings.partition import Partition, partition
 from emu.clocks import VIRTUAL
 from emu.errors import HostError, UsageError
+from emu.measure.live_progress import LiveProgress
 from emu.measure.observation import Observation
 from emu.measure.recording import Recording
 from emu.measure.run_progress import RunProgress
@@ -33,8 +33,8 @@ from emu.runtime.runner import Runner, ignore
 from emu.runtime.virtual import VirtualRunner, recording_of, recording_so_far
 from emu.spec.scenario import Spec
 from emu.spec.threads import parts_for
-from emu.subnet import Subnet
 from emu.subnet.sm_sweeps import swept
+from emu.subnet.subnet import Subnet
 from topologies.graph import Topology
 
 _world = cache(World)
@@ -138,7 +138,7 @@ def _run(
         so_far = partial(_so_far, world, run, capture, began)
         for _ in run.stretches(task.spec.time_limit_ps):
             capture.drain()
-            on_progress(replace(run.progress(), so_far=so_far))
+            on_progress(LiveProgress(**vars(run.progress()), so_far=so_far))
             world.all.bcast(False)  # no more of `so_far`
         observation, now_ps = _gather(world, run, capture, is_over=True), run.now_ns * 1000
         captures = capture.convert(out)

@@ -19,7 +19,7 @@ from emu.measure.run_progress import RunProgress
 from emu.runtime.mpi_world import World
 from emu.runtime.virtual import PROGRESS_SECONDS, STEP_NS, VirtualFabric
 from emu.spec.scenario import Spec
-from emu.subnet import Subnet
+from emu.subnet.subnet import Subnet
 from topologies.graph import Topology
 
 _FIRST_BYTES = 1 << 16

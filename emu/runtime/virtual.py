@@ -23,9 +23,11 @@ from emu.bindings.snapshot import PortView, QueuePairView
 from emu.clocks import VIRTUAL
 from emu.errors import UsageError
 from emu.fabric_kind import Framing
+from emu.measure.live_progress import LiveProgress
 from emu.measure.merge import merge_observations
 from emu.measure.observation import Observation
-from emu.measure.recording import MarkedBy, Recording
+from emu.measure.recording import Recording
+from emu.measure.records import MarkedBy
 from emu.measure.run_estimate import RunEstimate, estimate_of
 from emu.measure.run_progress import RunProgress
 from emu.runtime.runner import Runner, ignore
@@ -33,8 +35,8 @@ from emu.spec.diagnostic import did_you_mean
 from emu.spec.outages import slowest_convergence_ps
 from emu.spec.scenario import Spec
 from emu.spec.threads import parts_for, threads_for
-from emu.subnet import Subnet
 from emu.subnet.sm_sweeps import swept
+from emu.subnet.subnet import Subnet
 from emu.units import format_time_ns
 from topologies.graph import Port, Topology
 from traffic.graph import OperationGraph
@@ -251,7 +253,8 @@ class VirtualRunner(Runner):
             run.start()
             for _ in _stretches(run, spec.time_limit_ps):
                 capture.drain()
-                on_progress(replace(run.progress(), so_far=partial(_so_far, run, capture, began)))
+                so_far = partial(_so_far, run, capture, began)
+                on_progress(LiveProgress(**vars(run.progress()), so_far=so_far))
             observation, now_ps = run.observe(), run.now_ns * 1000
             captures = capture.convert(out)
         return recording_of(run, observation, now_ps, captures, began)

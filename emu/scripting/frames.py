@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from emu.errors import UsageError
 from emu.measure.counter_notes import note_of
-from emu.measure.recording import Counters, FlowRecord, Recording, Series
+from emu.measure.recording import Recording, Series
+from emu.measure.records import Counters, FlowRecord
 from emu.measure.requests import UNFINISHED, UNKNOWN, Requests
 from emu.report.verdict import CheckResult
 from emu.spec.diagnostic import unknown_name

@@ -14,9 +14,3 @@ random numbers have one seed (random_seed), so that a sweep can be repeated.
 
 Left out: multicast.
 """
-
-from emu.subnet.manager import ManagedFabric, sweep
-from emu.subnet.policy import Membership, Policy
-from emu.subnet.subnet import Subnet
-
-__all__ = ["ManagedFabric", "Membership", "Policy", "Subnet", "sweep"]

@@ -17,12 +17,6 @@ from emu.subnet.programs import program
 from topologies.graph import Topology
 from topologies.guids import port_number
 
-DIAGNOSTICS = (
-    *("ibnetdiscover", "iblinkinfo", "ibroute", "ibtracert", "ibhosts", "ibswitches", "ibstat"),
-    *("smpquery", "perfquery", "ibqueryerrors", "sminfo", "saquery", "dump_lfts"),
-)
-READ_SYSFS = ("ibstat",)
-"""Those that read the host's sysfs and send no management packets."""
 _SECONDS_TO_ANSWER = 20.0
 _STICKS_AT = 2**32 - 1
 """The PMA's counters stop at their largest value."""

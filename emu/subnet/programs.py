@@ -9,6 +9,13 @@ from pathlib import Path
 
 from emu.errors import HostError
 
+DIAGNOSTICS = (
+    *("ibnetdiscover", "iblinkinfo", "ibroute", "ibtracert", "ibhosts", "ibswitches", "ibstat"),
+    *("smpquery", "perfquery", "ibqueryerrors", "sminfo", "saquery", "dump_lfts"),
+)
+"""Tools of infiniband-diags that a lab runs for its user."""
+READ_SYSFS = ("ibstat",)
+"""Those that read the host's sysfs and send no management packets."""
 _SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 """Where Debian has them; an ordinary user's PATH may lack /usr/sbin."""
 _LAST_LINES = 8

@@ -24,8 +24,7 @@ from emu.errors import FabricError
 from emu.spec.lanes import lanes_of_link
 from emu.spec.rules.subnet import ENGINES_WITH_ROOTS
 from emu.spec.scenario import Spec
-from emu.subnet import Subnet
-from emu.subnet.subnet import PathSLs
+from emu.subnet.subnet import PathSLs, Subnet
 from topologies.graph import Port, Topology
 
 _SHOWN = 4

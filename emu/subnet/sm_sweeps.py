@@ -25,9 +25,10 @@ from tempfile import TemporaryDirectory
 from emu.spec.outages import outages
 from emu.spec.scenario import Spec
 from emu.spec.subnet import MANAGEMENT_VL
-from emu.subnet import ManagedFabric, Membership, Policy, Subnet
+from emu.subnet.manager import ManagedFabric
+from emu.subnet.policy import Membership, Policy
 from emu.subnet.routing_check import approved, engine_note, kept_levels
-from emu.subnet.subnet import Resweep
+from emu.subnet.subnet import Resweep, Subnet
 from topologies.graph import Cable, Topology
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from emu.errors import FabricError
-from topologies.graph import Port, Topology
+
+if TYPE_CHECKING:
+    from topologies.graph import Port, Topology  # numpy takes long to import
 
 Lfts = dict[str, dict[int, int]]
 """Switch -> LID -> output port; port 0 is the switch itself. No entry: unreachable."""

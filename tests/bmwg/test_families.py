@@ -11,7 +11,7 @@ import pytest
 from emu.bmwg.catalogue import measure
 from emu.bmwg.kpi import Figure
 from emu.bmwg.trial import Trial
-from emu.measure.recording import FaultRecord
+from emu.measure.records import FaultRecord
 from tests.support.synthetic import record, run, spec
 
 LAST_NS = 1_000_000

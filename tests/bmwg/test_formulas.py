@@ -9,7 +9,7 @@ from emu.bmwg.iterations import coefficient_of_variation
 from emu.bmwg.jct import RATIO, roofline_ns
 from emu.bmwg.kpi import Target, Unit
 from emu.measure.fairness import jain_index, max_mean_ratio
-from emu.measure.recording import JobRecord
+from emu.measure.records import JobRecord
 from traffic.job import Job, Kind
 
 GB, MS = 10**9, 10**6

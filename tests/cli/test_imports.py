@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +78,26 @@ def test_validate_imports_no_more_than_it_needs() -> None:
     modules = modules_after("validate", INCAST)
     assert not modules & {"networkx", "jinja2", "rich", "scapy", "mininet"}
     assert not {name for name in modules if name.startswith(("emu.lab", "emu.report"))}
+
+
+@pytest.mark.parametrize("words", [["exec", "h1", "true"], ["status"], ["pause"], ["down"]])
+def test_commands_about_labs_start_without_numbers_and_models(
+    words: list[str], tmp_path: Path
+) -> None:
+    """Users type them again and again. With no lab up, they have imported all that they need."""
+    code = (
+        "import json, sys\nfrom emu.cli.main import cli\n"
+        f"try: cli.main({words}, standalone_mode=False)\n"
+        "except BaseException: pass\nprint(json.dumps(sorted(sys.modules)))"
+    )
+    command = [sys.executable, "-c", code]
+    no_labs = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, cwd=ROOT, env=no_labs
+    )
+    modules = set(json.loads(done.stdout.splitlines()[-1]))
+    assert "emu.daemon.registry" in modules
+    assert not modules & {"numpy", "pydantic", "networkx", "rich", "emu.spec.scenario"}
 
 
 @pytest.mark.parametrize("module", ["emu.daemon.client", "emu.daemon.daemon_main"])

@@ -12,7 +12,7 @@ import pytest
 from emu.daemon.fidelity import fidelity_between, timing_of_shim
 from emu.lab.ipc.queries import ShimTiming
 from emu.measure.raw_counters import CounterTable, RawCounters
-from emu.measure.recording import Fidelity
+from emu.measure.records import Fidelity
 from tests.support.lab_recording import SPEC, TOPOLOGY, at_the_start, recorded
 from tests.support.observations import histogram, observation
 from topologies.graph import Port

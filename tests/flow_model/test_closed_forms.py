@@ -8,7 +8,7 @@ from emu.measure.bound import Batch, Paths, fabric_of
 from tests.support.flow_runs import by_flows, ends_ns, last_end_ns
 from tests.support.idle_star import acks_ns, latency_ns, message_ns, wire_ns
 from tests.support.small_fabrics import PAIR, chain, spec_of, star
-from traffic.graph import Verb
+from traffic.verb import Verb
 
 EXACT = 2
 """Nanoseconds: each time is cut to a whole nanosecond, and a transfer rounded to a picosecond."""

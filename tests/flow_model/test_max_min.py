@@ -15,7 +15,8 @@ from emu.flow_model.routes import Column, Shares
 from emu.flow_model.shapes import Shape, Shapes
 from emu.flow_model.simulation import Simulation
 from tests.flow_model.max_min_model import Route, max_min_rates, rates_beside_reverse, short
-from traffic.graph import Flow, OperationGraph, Verb
+from traffic.graph import Flow, OperationGraph
+from traffic.verb import Verb
 
 BYTES = 1e6
 

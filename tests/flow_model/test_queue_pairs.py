@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from emu.bindings.source_ports import queue_pair_columns, queue_pair_numbers
 from traffic.flow_columns import FlowColumns
-from traffic.graph import Flow, Verb
+from traffic.graph import Flow
+from traffic.verb import Verb
 
 
 @st.composite

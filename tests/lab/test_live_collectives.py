@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from emu.measure.recording import JobRecord
+from emu.measure.records import JobRecord
 from emu.report.store import load_recording
 from tests.support.idle_star import message_ns
 from tests.support.small_fabrics import star

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from emu.measure.recording import FaultRecord, Recording
+from emu.measure.recording import Recording
+from emu.measure.records import FaultRecord
 from emu.report.store import load_recording
 from tests.support.lateness import late_packets
 from tests.support.needs import need

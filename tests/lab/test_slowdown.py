@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from emu.measure.recording import Fidelity, Recording, Series
+from emu.measure.recording import Recording, Series
+from emu.measure.records import Fidelity
 from emu.runtime import slowdown
 from emu.runtime.slowdown import choose_slowdown
 from emu.spec.model import Spec, spec_from_text

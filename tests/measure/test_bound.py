@@ -20,7 +20,7 @@ from emu.measure.bound import (
 from tests.support.synthetic import spec
 from topologies.graph import Builder, Topology, Wire
 from topologies.leaf_spine import leaf_spine
-from traffic.graph import Verb
+from traffic.verb import Verb
 
 MTU = 4096
 DELAY_NS, LATENCY_NS = 500, 600

@@ -10,7 +10,7 @@ import pytest
 
 from emu.measure.fidelity import bucket_value, fidelity_of, percentile
 from emu.measure.observation import Observation
-from emu.measure.recording import Fidelity
+from emu.measure.records import Fidelity
 from emu.measure.timeline import EMPTY_TIMELINE, Timeline
 from tests.support.observations import WAYS_TO_BE_LATE, bucket_of, histogram, observation
 

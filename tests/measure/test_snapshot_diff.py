@@ -11,7 +11,7 @@ import pytest
 
 from emu.measure.counter_table import NIC, PORT
 from emu.measure.lab_snapshot import FlowSnapshot, LabSnapshot, LinkChange, SeenFault, TrafficState
-from emu.measure.recording import Deadlock
+from emu.measure.records import Deadlock
 from emu.measure.snapshot_diff import Pauses, events_between
 
 NO_TRAFFIC = TrafficState(0, "none", None, ())

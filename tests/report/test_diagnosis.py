@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from emu.measure.recording import TCP, FailedQueuePair
+from emu.measure.records import TCP, FailedQueuePair
 from emu.report import fixes, held_rates
 from emu.report.diagnosis import PATHOLOGIES, diagnoses
 from emu.report.run_view import RunFacts

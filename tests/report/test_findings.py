@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from emu.measure.recording import Counters, FailedQueuePair, FlowRecord, JobRecord, StepRecord
+from emu.measure.records import Counters, FailedQueuePair, FlowRecord, JobRecord, StepRecord
 from emu.measure.requests import Requests
 from emu.report.comparison_tables import comparison_table
 from emu.report.findings import findings

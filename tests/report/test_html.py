@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emu.measure.recording import FailedQueuePair, FlowRecord, MarkedBy, Recording, Series
+from emu.measure.recording import Recording, Series
+from emu.measure.records import FailedQueuePair, FlowRecord, MarkedBy
 from emu.report.html import comparison_page, run_page
 from emu.report.run_view import RunFacts
 from emu.report.write import write_comparison, write_run

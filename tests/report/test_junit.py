@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from emu.cli.main import cli
 from emu.errors import EmuError, ExitCode, UsageError
-from emu.measure.recording import Fidelity
+from emu.measure.records import Fidelity
 from emu.report.junit import junit_xml
 from emu.report.run_view import RunFacts
 from emu.testing import Fabric

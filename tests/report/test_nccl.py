@@ -21,14 +21,15 @@ from click.testing import CliRunner, Result
 
 from emu.cli.nccl import command
 from emu.errors import ExitCode, SpecError, UsageError
-from emu.measure.recording import JobRecord, Recording
+from emu.measure.recording import Recording
+from emu.measure.records import JobRecord
 from emu.report.nccl import closing, row
 from emu.runtime import Runner
 from emu.runtime.record import record
 from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import Spec
-from emu.subnet import Subnet
 from emu.subnet.sm_sweeps import manage, pairs_of
+from emu.subnet.subnet import Subnet
 from topologies.graph import Topology
 
 Recorded = tuple[Recording, Spec, Topology]

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import pytest
 
+from emu.measure.live_progress import LiveProgress
 from emu.measure.run_progress import RunProgress
 from emu.report.parts import LEAST_SECONDS, PartWriter
 from emu.report.store import load_recording
@@ -75,7 +76,7 @@ def test_a_part_is_written_again_after_a_while(tmp_path: Path) -> None:
         raise Killed
 
     writer = PartWriter(tmp_path, clock=lambda: seconds)
-    progress = RunProgress(0, 0, 1, 0, 1, so_far=so_far)
+    progress = LiveProgress(0, 0, 1, 0, 1, so_far=so_far)
     writer.update(progress)
     assert not written
     seconds = LEAST_SECONDS

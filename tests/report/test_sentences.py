@@ -17,7 +17,7 @@ import numpy as np
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from emu.measure.recording import Deadlock, FailedQueuePair, JobRecord
+from emu.measure.records import Deadlock, FailedQueuePair, JobRecord
 from emu.measure.requests import UNFINISHED, Requests
 from emu.report.comparison_tables import comparison_table
 from emu.report.diagnosis import diagnoses

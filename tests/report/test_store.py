@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from emu.errors import EmuError
-from emu.measure.recording import NO_MACHINE, Deadlock, MachineSeries, Recording
+from emu.measure.recording import NO_MACHINE, MachineSeries, Recording
+from emu.measure.records import Deadlock
 from emu.measure.requests import Requests
 from emu.report.store import SERIES_FILE, SUMMARY_FILE, load_recording, save_recording
 from emu.report.summary import SUMMARY_SCHEMA, summarise

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from emu.measure.recording import FailedQueuePair
+from emu.measure.records import FailedQueuePair
 from emu.report.diagnosis import diagnoses
 from emu.report.early_timers import resent_without_loss
 from emu.report.run_view import RunFacts

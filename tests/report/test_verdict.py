@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from emu.errors import ExitCode
-from emu.measure.recording import Counters, Fidelity, Recording
+from emu.measure.recording import Recording
+from emu.measure.records import Counters, Fidelity
 from emu.measure.requests import UNFINISHED, UNKNOWN, Requests
 from emu.report.summary import summarise
 from emu.report.verdict import CheckResult, check_results, exit_code

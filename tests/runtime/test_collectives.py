@@ -11,7 +11,7 @@ from math import log2
 import pytest
 
 from emu.errors import UsageError
-from emu.measure.recording import JobRecord
+from emu.measure.records import JobRecord
 from emu.runtime.virtual import VirtualFabric
 from tests.support.idle_star import latency_ns, message_ns, wire_ns
 from tests.support.small_fabrics import spec_of, star, started

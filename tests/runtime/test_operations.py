@@ -10,8 +10,8 @@ from emu.errors import HostError
 from emu.measure.observation import Observation
 from emu.runtime.virtual import VirtualFabric
 from emu.spec.model import Spec
-from emu.subnet import Subnet
 from emu.subnet.sm_sweeps import manage
+from emu.subnet.subnet import Subnet
 from tests.support.small_fabrics import ONE_SWITCH, PAIR, spec_of
 
 OPS = ("write", "write-imm", "send", "send-imm", "send-inv", "read")

@@ -29,7 +29,8 @@ from tests.runtime.test_properties import specs as pausing_fabrics
 from tests.support.limits import examples
 from tests.support.small_fabrics import INCAST, chain, shortest_paths, spec_of
 from topologies.graph import Topology
-from traffic.graph import Flow, OperationGraph, Verb
+from traffic.graph import Flow, OperationGraph
+from traffic.verb import Verb
 
 TOPOLOGIES = Path(__file__).parents[2] / "topologies"
 CUTS = [(1, 2), (2, 2), (3, 3), (1, 8), (3, 8)]

@@ -11,10 +11,11 @@ import pytest
 
 from emu.errors import FabricError
 from emu.ib_rates import parse_ib_rate
-from emu.subnet import ManagedFabric, Policy
 from emu.subnet.diagnostics import diagnose, tell_counters
+from emu.subnet.manager import ManagedFabric
 from emu.subnet.netfile import net_file
 from emu.subnet.opensm import OpenSm
+from emu.subnet.policy import Policy
 from tests.support.lab_fabrics import clos
 from topologies.graph import Builder, Port, Topology, Wire
 from topologies.guids import host_guid, port_number, switch_guid

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from emu.errors import FabricError, HostError
-from emu.subnet import Policy, opensm, programs, sweep
+from emu.subnet import opensm, programs
 from emu.subnet.dumps import parse_guid2lid, parse_lfts
+from emu.subnet.manager import sweep
+from emu.subnet.policy import Policy
 from topologies.graph import Builder, Topology, Wire
 from topologies.guids import host_port_guid, switch_guid
 from topologies.leaf_spine import leaf_spine

@@ -15,10 +15,11 @@ from emu.lab.ipc.codec import from_line, to_line
 from emu.runtime.virtual import VirtualFabric, VirtualRunner
 from emu.spec.model import Spec, spec_from_text
 from emu.spec.rules.subnet import ENGINES_WITH_ROOTS
-from emu.subnet import ManagedFabric, Subnet, sweep
 from emu.subnet.diagnostics import diagnose
 from emu.subnet.dumps import parse_lfts
+from emu.subnet.manager import ManagedFabric, sweep
 from emu.subnet.sm_sweeps import manage, policy_of
+from emu.subnet.subnet import Subnet
 from topologies.graph import Port, Switch, Topology
 from topologies.guids import switch_guid
 

@@ -13,9 +13,10 @@ import pytest
 from emu.daemon.messages import BorrowedNic
 from emu.errors import FabricError
 from emu.lab.ipc.codec import from_line, to_line
-from emu.subnet import ManagedFabric, Policy, Subnet
 from emu.subnet.diagnostics import diagnose
-from emu.subnet.subnet import Resweep
+from emu.subnet.manager import ManagedFabric
+from emu.subnet.policy import Policy
+from emu.subnet.subnet import Resweep, Subnet
 from tests.support.lab_fabrics import clos
 from tests.support.waiting import eventually
 from topologies.graph import Cable, Topology

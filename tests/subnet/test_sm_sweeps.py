@@ -29,13 +29,13 @@ from emu.rdma.own_lab import borrow_nics
 from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import spec_from_text
 from emu.spec.scenario import Spec
-from emu.subnet import ManagedFabric, Subnet, opensm
-from emu.subnet.manager import Pair
+from emu.subnet import opensm
+from emu.subnet.manager import ManagedFabric, Pair
 from emu.subnet.opensm import OpenSm
 from emu.subnet.programs import text_of
 from emu.subnet.routing_check import KeptLevels, engine_note, kept_levels
 from emu.subnet.sm_sweeps import manage, policy_of
-from emu.subnet.subnet import PathSLs, Resweep
+from emu.subnet.subnet import PathSLs, Resweep, Subnet
 from tests.support.capture_checker import frames_of
 from tests.support.waiting import eventually
 

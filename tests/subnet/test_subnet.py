@@ -7,7 +7,7 @@ import pytest
 from emu.daemon.messages import BorrowedNic
 from emu.errors import FabricError
 from emu.lab.ipc.codec import from_line, to_line
-from emu.subnet import Subnet
+from emu.subnet.subnet import Subnet
 from topologies.graph import Builder, Topology, Wire
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from emu.lab.namespace import run_in_lab
 from emu.lab.observation_file import read_observation
 from emu.measure.raw_counters import RawCounters
-from emu.measure.recording import FlowRecord
+from emu.measure.records import FlowRecord
 from emu.spec.model import spec_from_text
 from tests.support.driven_job import Drive
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emu.measure.recording import FaultRecord
+from emu.measure.records import FaultRecord
 from emu.runtime.virtual import VirtualFabric
 from tests.support.small_fabrics import PAIR, Outcome, finish, spec_of, started
 

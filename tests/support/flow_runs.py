@@ -10,7 +10,7 @@ from emu.report.run_view import RunFacts
 from emu.runtime.flow import FlowRunner
 from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import Spec
-from emu.subnet import Subnet
+from emu.subnet.subnet import Subnet
 from tests.support.small_fabrics import shortest_paths, spec_of
 
 

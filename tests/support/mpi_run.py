@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from emu.cli.ranks import assists, first_rank
+from emu.measure.live_progress import LiveProgress
 from emu.measure.run_progress import RunProgress
 from emu.report.run_view import RunFacts
 from emu.report.store import save_recording
@@ -20,7 +21,7 @@ from emu.report.write import write_run
 from emu.runtime import Runner
 from emu.runtime.mpi import MpiRunner
 from emu.spec.model import Spec
-from emu.subnet import Subnet
+from emu.subnet.subnet import Subnet
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class _FirstReport:
         self._folder = folder
 
     def __call__(self, progress: RunProgress) -> None:
-        if not self._folder.exists() and progress.so_far is not None:
+        if isinstance(progress, LiveProgress) and not self._folder.exists():
             self._folder.mkdir(parents=True)
             save_recording(progress.so_far(self._folder), self._folder)
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import networkx as nx
 
-from emu.measure.recording import FlowRecord
+from emu.measure.records import FlowRecord
 from emu.runtime.virtual import VirtualFabric
 from emu.spec.model import Spec, spec_from_text
-from emu.subnet import Subnet
+from emu.subnet.subnet import Subnet
 from topologies.graph import Port, Topology
 
 PAIR = """

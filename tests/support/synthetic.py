@@ -13,15 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emu.measure.recording import (
-    Counters,
-    FaultRecord,
-    Fidelity,
-    FlowRecord,
-    MachineSeries,
-    Recording,
-    Series,
-)
+from emu.measure.recording import MachineSeries, Recording, Series
+from emu.measure.records import Counters, FaultRecord, Fidelity, FlowRecord
 from emu.report.run_view import RunFacts
 from emu.spec.model import Spec
 from topologies.graph import Topology

@@ -24,11 +24,12 @@ from tests.support.chakra_writer import (
     node,
     write,
 )
-from traffic.graph import Operation, OperationGraph, Verb
+from traffic.graph import Operation, OperationGraph
 from traffic.traces.chakra import read_chakra
 from traffic.traces.groups import read_groups
 from traffic.traces.play import graph_of
 from traffic.traces.trace import Group, TraceError
+from traffic.verb import Verb
 
 
 def played(prefix: Path) -> OperationGraph:

@@ -16,8 +16,9 @@ from traffic.collectives.collective import ALGORITHMS, Cut, amount_of, collectiv
 from traffic.collectives.exchange import all_to_all
 from traffic.collectives.schedule import Schedule
 from traffic.collectives.tree import parents_of, second_tree
-from traffic.graph import OperationGraph, Verb
+from traffic.graph import OperationGraph
 from traffic.job import Job, Kind, first_values, pieces_of, results
+from traffic.verb import Verb
 
 EVERY = [(kind, algorithm) for kind, names in ALGORITHMS.items() for algorithm in names]
 CUTS = st.builds(Cut, st.sampled_from([None, 4, 60, 1000]), st.integers(1, 3))

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traffic.distributions import NAMES, distribution
-from traffic.graph import OperationGraph, Verb
+from traffic.graph import OperationGraph
 from traffic.patterns import Messages
 from traffic.random_traffic import background, hot_spot
+from traffic.verb import Verb
 
 HOSTS = [f"h{n}" for n in range(1, 13)]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from traffic.flow_columns import FlowColumns
-from traffic.graph import Flow, Verb
+from traffic.graph import Flow
+from traffic.verb import Verb
 
 FLOWS = (
     Flow("a", "t", "h1", "h2", Verb.WRITE, range(2)),

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traffic.graph import OperationGraph, Verb
+from traffic.graph import OperationGraph
 from traffic.traces.goal import read_goal
 from traffic.traces.play import graph_of
 from traffic.traces.trace import TraceError
+from traffic.verb import Verb
 
 RELAY = """
 num_ranks 3

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from traffic.collectives.collective import collective
-from traffic.graph import Operation, OperationGraph, Verb, together
+from traffic.graph import Operation, OperationGraph, together
 from traffic.job import Job, Kind
 from traffic.patterns import Messages, incast, pair
+from traffic.verb import Verb
 
 CHAIN = pair("p", ["h1"], ["h2"], Messages(Verb.SEND, 10, count=3, start_ns=5, priority=2))
 

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from traffic.graph import Asks, OperationGraph, Verb
+from traffic.graph import Asks, OperationGraph
 from traffic.inference import Prompt, Serving, draw_prompts, inference
 from traffic.models.published import published
+from traffic.verb import Verb
 
 LAYERS, LAYER_BYTES, TOKEN_NS, FIRST_TOKEN_NS = 4, 256, 100.0, 5_000
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traffic.graph import OperationGraph, Verb, together
+from traffic.graph import OperationGraph, together
 from traffic.patterns import Messages, all_to_all, incast, outcast, pair, permutation, permuted
+from traffic.verb import Verb
 
 HOSTS = [f"h{n}" for n in range(1, 9)]
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traffic.graph import Asks, OperationGraph, Verb, together
+from traffic.graph import Asks, OperationGraph, together
 from traffic.storage import Ios, storage
+from traffic.verb import Verb
 
 PAIRS = [("h1", "h3"), ("h2", "h3")]
 

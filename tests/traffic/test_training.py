@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from traffic.collectives.moe import draw_tokens, layer
 from traffic.collectives.schedule import Schedule
-from traffic.graph import OperationGraph, Verb
+from traffic.graph import OperationGraph
 from traffic.models.published import published
 from traffic.models.transformer import Transformer
 from traffic.training.order import passes
 from traffic.training.step import StepBuilder
 from traffic.training.training import Layout, Purpose, Training
 from traffic.training.volumes import amounts, bytes_for
+from traffic.verb import Verb
 
 SPEED = 1000.0
 """Operations per nanosecond."""

@@ -20,9 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traffic.graph import NOWHERE, Asks, Column, Flow, OperationGraph, Verb
+from traffic.graph import NOWHERE, Asks, Column, Flow, OperationGraph
 from traffic.job import Job, Step
 from traffic.patterns import flow_names
+from traffic.verb import Verb
 
 NOBODY = -1
 

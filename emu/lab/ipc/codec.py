@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import (
@@ -94,12 +94,7 @@ def _fields_of(value: Any) -> Json:
     """The fields of a dataclass. The json module calls this for every object in a message."""
     if not is_dataclass(value):
         raise TypeError(f"{type(value).__name__} cannot be part of a message")
-    return {field.name: getattr(value, field.name) for field in _sent_fields(type(value))}
-
-
-def _sent_fields(cls: type) -> list[Field[Any]]:
-    """The fields that a message carries: not functions, which only the process itself can call."""
-    return [field for field in fields(cls) if not field.metadata.get("stays_in_process")]
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def from_line(line: bytes) -> Message:
@@ -234,7 +229,7 @@ def _key(kind: type, key: str) -> Any:
 
 def _dataclass(cls: type) -> _Decode:
     hints = get_type_hints(cls)
-    decoders = {field.name: _decoder(hints[field.name]) for field in _sent_fields(cls)}
+    decoders = {field.name: _decoder(hints[field.name]) for field in fields(cls)}
     needed = {
         field.name
         for field in fields(cls)

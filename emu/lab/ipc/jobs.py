@@ -11,8 +11,8 @@ from typing import TypeVar
 from emu.lab.ipc.codec import Query, message
 from emu.lab.ipc.messages import Done
 from emu.measure.cpu import CpuSamples
-from emu.measure.recording import FlowRecord, MarkedBy
-from emu.subnet import Subnet
+from emu.measure.records import FlowRecord, MarkedBy
+from emu.subnet.subnet import Subnet
 
 A = TypeVar("A")
 

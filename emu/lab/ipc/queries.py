@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emu.lab.ipc.codec import Json, Query, message
 from emu.lab.ipc.messages import Done
-from emu.measure.recording import Deadlock
+from emu.measure.records import Deadlock
 
 
 @message

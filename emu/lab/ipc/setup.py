@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from emu.lab.ipc.codec import Query, message
 from emu.lab.ipc.messages import Done
-from emu.measure.recording import FlowRecord, MarkedBy
-from emu.measure.seqlock import Layout
-from emu.subnet import Subnet
+from emu.measure.counter_layout import Layout
+from emu.measure.records import FlowRecord, MarkedBy
+from emu.subnet.subnet import Subnet
 
 
 @message

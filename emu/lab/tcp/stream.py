@@ -15,7 +15,7 @@ from contextlib import suppress
 from random import Random
 from selectors import EVENT_READ, EVENT_WRITE, BaseSelector
 
-from emu.measure.recording import TCP, FlowRecord
+from emu.measure.records import TCP, FlowRecord
 from traffic.graph import Flow
 
 CHUNK = 1 << 18

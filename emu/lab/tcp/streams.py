@@ -21,7 +21,7 @@ from selectors import DefaultSelector
 
 from emu.lab.netns import entered
 from emu.lab.tcp.stream import Block, Stream
-from emu.measure.recording import FlowRecord
+from emu.measure.records import FlowRecord
 from emu.measure.run_progress import RunProgress
 from emu.spec.scenario import Spec
 from emu.units import format_time_ns

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from emu.measure.counter_table import PORT, WATCHDOG, with_number
-from emu.measure.recording import Counters, Recording
+from emu.measure.recording import Recording
+from emu.measure.records import Counters
 from emu.report.verdict.outcome import Outcome
 from emu.spec.model import Agreement, Counter, Lossless
 

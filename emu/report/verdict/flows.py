@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from emu.measure.recording import FlowRecord, Recording
+from emu.measure.recording import Recording
+from emu.measure.records import FlowRecord
 from emu.report.verdict.outcome import Outcome
 from emu.spec.model import Finish, Goodput
 from emu.units import PS_PER_NS, format_rate, format_time_ns

@@ -10,7 +10,7 @@ from emu.spec.scenario import Spec
 from emu.spec.traffic.entry import MessageEntry
 from emu.spec.traffic.patterns import PingPong
 from emu.units import write_size
-from traffic.graph import Verb
+from traffic.verb import Verb
 
 ATOMIC_BYTES = 8
 CARRIED = {

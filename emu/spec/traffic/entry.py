@@ -19,8 +19,9 @@ from emu.spec.notes import note
 from emu.spec.quantities import Hosts, Integer, Priority, Size, Time, named_like
 from emu.units import PS_PER_NS
 from topologies.graph import Topology
-from traffic.graph import OperationGraph, Verb
+from traffic.graph import OperationGraph
 from traffic.patterns import Messages, Pairs, flow_names
+from traffic.verb import Verb
 
 TrafficName = Annotated[str, named_like("[A-Za-z0-9_-]{1,32}", "up to 32 letters, digits, - and _")]
 

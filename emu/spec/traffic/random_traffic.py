@@ -11,8 +11,9 @@ from emu.spec.quantities import Fraction, Hosts, Integer, Rate
 from emu.spec.traffic.entry import MessageEntry, Op, random_of
 from emu.spec.traffic.job import JobEntry
 from traffic.distributions import distribution
-from traffic.graph import OperationGraph, Verb
+from traffic.graph import OperationGraph
 from traffic.random_traffic import background, hot_spot
+from traffic.verb import Verb
 
 
 class HotSpot(JobEntry, MessageEntry):

@@ -16,7 +16,7 @@ from emu.lab.fault_changes import change_faults
 from emu.lab.ipc.queries import ClearFault, ListFaults, SetFault
 from emu.runtime.virtual import VirtualFabric
 from emu.spec.fault import Fault
-from emu.subnet import Subnet
+from emu.subnet.subnet import Subnet
 from emu.wire.crc import lpcrc
 from tests.support.fault_runs import faults, records, run
 from tests.support.frames import frames_of

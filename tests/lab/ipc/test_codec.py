@@ -13,8 +13,7 @@ from emu.errors import RemoteProtocolError
 from emu.lab.ipc import codec, jobs, queries, routing, setup
 from emu.lab.ipc.codec import Json, Query, from_line, message, to_line
 from emu.lab.ipc.messages import Ready
-from emu.subnet import Subnet
-from emu.subnet.subnet import Resweep
+from emu.subnet.subnet import Resweep, Subnet
 
 
 @dataclass(frozen=True)

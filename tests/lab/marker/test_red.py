@@ -25,7 +25,7 @@ from emu.lab.marker.marking import plan_red
 from emu.lab.marker.red import WLOG, Red
 from emu.lab.namespace import unshare_command
 from emu.lab.probe import PROBES, require
-from emu.measure.recording import MarkedBy
+from emu.measure.records import MarkedBy
 from emu.report.store import load_recording
 from emu.spec.switch import Ecn
 from tests.lab.marker.red_model import RedQueue
