@@ -18,6 +18,7 @@ from keyword import iskeyword
 import click
 
 import emu
+import emu.quick_imports
 from emu.errors import EmuError, ExitCode, UsageError
 from emu.mpi_environment import mpi_rank, mpi_ranks, ranks_of_mpich
 from emu.resources import exhausted_resource, need_memory
@@ -124,15 +125,9 @@ def cli() -> None:
     """Compare RoCEv2 and InfiniBand fabrics packet by packet, without RDMA hardware."""
 
 
-_OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
-"""A spec, a recording and a report are large trees without cycles. Python's default of 700 lets the
-garbage collector walk them so often that it takes a quarter of a large run's time."""
-
-
 def main() -> None:
     """Entry point of the `emu` command."""
     guard_streams()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each further one takes 32 MB
     code = _run(lambda: cli.main(standalone_mode=False))
     not_printed = _run(sys.stdout.flush)

@@ -19,6 +19,7 @@ import threading
 from contextlib import suppress
 from types import FrameType
 
+import emu.quick_imports  # noqa: F401 - what follows takes less time
 from emu.daemon import registry
 from emu.errors import ExitCode
 from emu.lab.ipc.channel import Channel

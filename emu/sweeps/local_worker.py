@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 from distributed import Worker
 
+import emu.quick_imports
 import emu.sweeps.work
 
 assert emu.sweeps.work  # imported before the first task, while the scheduler starts

@@ -41,6 +41,7 @@ def test_help_imports_no_verb() -> None:
         "emu.errors",
         "emu.mpi_environment",
         "emu.privilege",
+        "emu.quick_imports",
         "emu.resources",
         "emu.streams",
     }
