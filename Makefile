@@ -16,7 +16,7 @@ LAB_TESTS := tests/lab tests/daemon tests/verbs
 # Tests and labs start many Pythons. Without bytecode each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-pythons properties vm-test bare-test coverage bench results reference docs hooks lint sanitize format clean
+.PHONY: help setup demo test test-pythons properties vm-test bare-test coverage bench results reference docs hooks lint lint-python lint-c sanitize format clean
 
 help:
 	@echo "make demo          one incast on five fabrics: table, page and captures in out/demo"
@@ -98,15 +98,20 @@ docs: reference
 	@echo "see it: python3 -m http.server --directory build/site"
 
 lint: setup
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint-python lint-c
+
+lint-python:
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
+	$(VENV)/bin/lint-imports
+
+lint-c:
 	clang-format --dry-run -Werror $(C_FILES)
 	$(PYTHON) -m emu._build.layers
 	$(PYTHON) -m emu._build analyze
 	$(PYTHON) -m codespell_lib
 	shellcheck $(SCRIPTS)
-	$(VENV)/bin/lint-imports
 
 # The interpreter itself is not instrumented, so the sanitizer comes first of all
 # libraries; memory that Python keeps until its end is not our leak. gcc and clang look for
