@@ -12,7 +12,7 @@ ALONE = {
     "size": "1MB",
 }
 
-for changes in ({}, {"traffic": [ALONE]}):
+for name, changes in {"cluster": {}, "checkpoints": {"traffic": [ALONE]}}.items():
     decision = emu.decide(
         CLUSTER,
         ["ib", "roce-lossless"],
@@ -20,6 +20,7 @@ for changes in ({}, {"traffic": [ALONE]}):
         changes="none",
         grow=False,
         set=changes,
+        out=f"out/{name}",
     )
     print(decision)
     print(decision.fabrics[["value", "behind", "cost"]])

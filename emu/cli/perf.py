@@ -22,6 +22,7 @@ from emu.measure.recording import Recording
 from emu.measure.requests import UNFINISHED
 from emu.perf.arguments import BANDWIDTH_BYTES, LATENCY_BYTES, chosen_ends, chosen_sizes
 from emu.perf.benchmark import DEFAULT, NAMES, Benchmark
+from emu.perf.document import PERF_SCHEMA
 from emu.perf.figures import Bandwidth, Latency, bandwidth, latency
 from emu.perf.table import RULE, header, line, settings_lines
 from emu.report.diagnosis import diagnoses
@@ -105,7 +106,7 @@ def command(
         if not as_json:
             click.echo(line(figures))
     if as_json:
-        click.echo(json.dumps({"schema": "emu-perf/1", "test": test, "results": lines}, indent=2))
+        click.echo(json.dumps({"schema": PERF_SCHEMA, "test": test, "results": lines}, indent=2))
     else:
         click.echo(RULE)
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import click
 
-_DOCUMENTS = ("spec", "summary", "bench-report", "decision")
+DOCUMENTS = (
+    *("spec", "summary", "comparison", "bench-report"),
+    *("perf", "sweep", "tune", "sensitivity", "decision"),
+)
 
 
 @click.command("schema")
-@click.argument(
-    "document", type=click.Choice(["spec", "summary", "bench-report", "decision"]), default="spec"
-)
+@click.argument("document", type=click.Choice(DOCUMENTS), default="spec")
 def command(document: str) -> None:
-    """Print the JSON schema of spec files, with a description of every key; or of the summary.json
-    of a run, the bench-report.json of a benchmark or the decide.json of a decision, with the
-    meaning of every field."""
+    """Print the JSON schema of spec files, with a description of every key; or of a document that
+    a command writes or prints for programs, with the meaning of every field."""
     if document == "spec":
         from emu.spec.schema import schema_text
 

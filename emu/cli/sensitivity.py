@@ -106,8 +106,8 @@ def command(
 
 
 def _print(measured: Measured, *, as_json: bool) -> None:
-    from emu.sensitivities.measure import document
     from emu.sensitivities.tables import sentences, terminal_tables
+    from emu.sensitivities.to_document import document
 
     print_tables(
         f"{measured.setup.name}: sensitivity",

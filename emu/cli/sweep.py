@@ -156,7 +156,7 @@ def _axes(texts: tuple[str, ...]) -> list[Axis]:
 
 def _print(finished: Finished, *, as_json: bool) -> None:
     from emu.sweeps.page import failed_table, means_table, sentences
-    from emu.sweeps.sweep import document
+    from emu.sweeps.to_document import document
 
     view = finished.view
     varied = [*(["variant"] if view.made.has_variants else []), *(c.key for c in view.made.columns)]

@@ -180,8 +180,8 @@ def _loads(text: str) -> tuple[float, ...]:
 
 
 def _print(finished: Finished, *, as_json: bool) -> None:
-    from emu.tuning.document import document
     from emu.tuning.tables import sentences, terminal_tables
+    from emu.tuning.to_document import document
 
     tuned = finished.tuned
     print_tables(

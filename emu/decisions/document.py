@@ -11,18 +11,9 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict  # of which pydantic makes a schema on Python 3.11
 
+from emu.measure.interval_entries import IntervalsEntry, MeanEntry
+
 DECISION_SCHEMA = "emu.decision/1"
-
-
-class IntervalEntry(TypedDict):
-    """A mean over the seeds, and the interval that has it."""
-
-    mean: float
-    """The mean."""
-    low: float | None
-    """Low end of the interval."""
-    high: float | None
-    """High end of the interval."""
 
 
 class FigureEntry(TypedDict):
@@ -47,9 +38,9 @@ class StandingEntry(TypedDict):
     """Whether all runs end, all flows finish and no check fails."""
     faults: list[str]
     """Why it does not fit, in words."""
-    value: IntervalEntry | None
+    value: MeanEntry | None
     """The figure that decides; null if no run has it."""
-    behind: IntervalEntry | None
+    behind: MeanEntry | None
     """The share by which it is worse than the best that fits, seed by seed; null if one of the two
     has no figure."""
 
@@ -123,17 +114,6 @@ class LeftOutEntry(TypedDict):
     """A fabric, or a size."""
     reason: str
     """Why, in words."""
-
-
-class IntervalsEntry(TypedDict):
-    """How intervals are computed."""
-
-    method: str
-    """Name of the method."""
-    resamples: int
-    """Of the bootstrap."""
-    level: float
-    """The level of confidence, as a part of 1."""
 
 
 class Decision(TypedDict):

@@ -12,14 +12,13 @@ from emu.decisions.document import (
     Decision,
     FabricEntry,
     FigureEntry,
-    IntervalEntry,
     StandingEntry,
 )
 from emu.decisions.prices import Bill
 from emu.decisions.reasons import reasons
 from emu.decisions.standing import Standing
 from emu.decisions.turns import changes
-from emu.measure.bootstrap import LEVEL, METHOD, RESAMPLES, Interval
+from emu.measure.interval_entries import intervals_entry, mean_entry
 from emu.tuning.goals import Goal
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def document(decided: Decided) -> Decision:
             {"name": own.name, "reason": own.reason}
             for own in (*decided.refused, *setup.sizes_refused)
         ],
-        "intervals": {"method": METHOD, "resamples": RESAMPLES, "level": LEVEL},
+        "intervals": intervals_entry(),
     }
 
 
@@ -91,15 +90,9 @@ def _standing(name: str, own: Standing) -> StandingEntry:
         "name": name,
         "fits": own.fits,
         "faults": list(own.faults),
-        "value": _interval(own.figure),
-        "behind": _interval(own.behind),
+        "value": None if own.figure is None else mean_entry(own.figure),
+        "behind": None if own.behind is None else mean_entry(own.behind),
     }
-
-
-def _interval(own: Interval | None) -> IntervalEntry | None:
-    if own is None:
-        return None
-    return {"mean": own.mean, "low": own.low, "high": own.high}
 
 
 def _bill(bill: Bill) -> CostEntry:

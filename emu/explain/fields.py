@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from types import ModuleType
 
 from emu.measure import recording, requests
@@ -69,24 +71,38 @@ def fields_of(module: ModuleType, name: str, prefix: str = "") -> Iterator[Field
     classes = described(module)
     for annotation, meaning in classes[name]:
         target, kind = annotation
-        inner = next((known for known in classes if known in kind), None)
+        inner = next((word for word in re.findall(r"\w+", kind) if word in classes), None)
         path = f"{prefix}{target}" + ("[]" if kind.startswith("list[") else "")
         yield Field(path, kind, meaning)
         if inner:
             yield from fields_of(module, inner, f"{path}.")
 
 
+_ENTRY = "Entry"
+
+
 @cache
 def described(module: ModuleType) -> dict[str, list[tuple[tuple[str, str], str]]]:
-    """Class of a module -> the names and types of its fields, with the text below each."""
+    """Class of a module -> the names and types of its fields, with the text below each. Where the
+    module imports an entry, all entries of the other module are among them."""
     classes: dict[str, list[tuple[tuple[str, str], str]]] = {}
     for node in ast.parse(inspect.getsource(module)).body:
+        if (origin := _origin_of_entries(node)) is not None:
+            others = described(import_module(origin))
+            classes |= {name: own for name, own in others.items() if name.endswith(_ENTRY)}
         if isinstance(node, ast.ClassDef):
             inherited = [
                 field for base in node.bases for field in classes.get(ast.unparse(base), ())
             ]
             classes[node.name] = [*inherited, *_fields_of(node)]
     return classes
+
+
+def _origin_of_entries(node: ast.stmt) -> str | None:
+    """The module from which the statement imports entries; None if it does not."""
+    if isinstance(node, ast.ImportFrom) and any(own.name.endswith(_ENTRY) for own in node.names):
+        return node.module
+    return None
 
 
 def _fields_of(node: ast.ClassDef) -> Iterator[tuple[tuple[str, str], str]]:

@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from emu.bmwg import document as bench_report
 from emu.bmwg.catalogue import KPIS
-from emu.decisions import document as decision
 from emu.explain import keys
-from emu.explain.fields import Field, arrays, fields, fields_of
+from emu.explain.fields import Field, arrays
 from emu.explain.keys import Key
+from emu.explain.results_schema import DOCUMENTS
 from emu.explain.topics import settings_of
 from emu.measure.counter_notes import NOTES, PLACES
 from emu.report.diagnosis import PATHOLOGIES
@@ -136,29 +135,36 @@ _ARRAYS = (
 
 def _results() -> Iterator[str]:
     yield from head(
-        "Results: summary.json, series.npz, bench-report.json, decide.json and diagnoses",
-        "The fields of `summary.json`, as `emu explain field NAME` prints them, the arrays of "
-        "`series.npz`, the fields of `bench-report.json` and `decide.json`, and what a report may "
-        "find wrong with a run (`emu explain diagnosis NAME`).",
+        "Results: documents in JSON, series.npz and diagnoses",
+        "The fields of what commands write and print for programs, the arrays of `series.npz`, and "
+        "what a report may find wrong with a run (`emu explain diagnosis NAME`). `emu explain "
+        "field NAME` prints a field of `summary.json`, `emu schema NAME` the JSON schema of a "
+        "document.",
     )
-    yield from ("", "## summary.json")
-    yield from _fields(fields())
-    yield from ("", "`emu schema summary` prints the JSON schema of this document.")
-    yield from ("", "## series.npz", "", _ARRAYS)
-    columns = [(f"`{array.name}`", array.meaning, array.unit) for array in arrays()]
-    yield from table(("array", "shape and meaning", "unit"), columns)
-    yield from ("", "## bench-report.json", "", "`emu bench-report` writes it.")
-    yield from _fields(fields_of(bench_report, "BenchReport"))
-    yield from ("", "`emu schema bench-report` prints the JSON schema of this document.")
-    kpis = [(f"`{k.key}`", k.name, k.definition, k.unit.value, k.source) for k in KPIS.values()]
-    yield from ("", "Its KPIs:")
-    yield from table(("key", "KPI", "definition", "unit", "source"), kpis)
-    yield from ("", "## decide.json", "", "`emu decide` writes it.")
-    yield from _fields(fields_of(decision, "Decision"))
-    yield from ("", "`emu schema decision` prints the JSON schema of this document.")
+    for name, document in DOCUMENTS.items():
+        yield from ("", f"## {document.title}", "", document.origin)
+        yield from _fields(own for own in document.fields() if not own.name.startswith("runs."))
+        yield from ("", f"`emu schema {name}` prints the JSON schema of this document.")
+        yield from _BESIDE.get(name, list)()
     yield from ("", "## Diagnoses")
     found = [(one.name, one.looks, one.cure) for one in PATHOLOGIES]
     yield from table(("name", "how it looks", "cure"), found)
+
+
+def _series() -> Iterator[str]:
+    yield from ("", "## series.npz", "", _ARRAYS)
+    columns = [(f"`{array.name}`", array.meaning, array.unit) for array in arrays()]
+    yield from table(("array", "shape and meaning", "unit"), columns)
+
+
+def _kpis() -> Iterator[str]:
+    kpis = [(f"`{k.key}`", k.name, k.definition, k.unit.value, k.source) for k in KPIS.values()]
+    yield from ("", "Its KPIs:")
+    yield from table(("key", "KPI", "definition", "unit", "source"), kpis)
+
+
+_BESIDE: Mapping[str, Callable[[], Iterable[str]]] = {"summary": _series, "bench-report": _kpis}
+"""What follows a document on the page."""
 
 
 def _fields(of: Iterable[Field]) -> Iterator[str]:

@@ -11,19 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
-from emu.measure.bootstrap import (
-    FEWEST,
-    LEVEL,
-    METHOD,
-    RESAMPLES,
-    Interval,
-    interval_of,
-    method_in_words,
-)
+from emu.measure.bootstrap import FEWEST, Interval, interval_of, method_in_words
+from emu.measure.interval_entries import difference_entry, intervals_entry, runs_entry
 from emu.report.run_figures import RunFigure, run_figures, written
 from emu.report.run_view import RunFacts
+from emu.report.seeds_entries import OverSeedsEntry
 from emu.report.table import NOT_APPLICABLE, Cell, Column, Table, Tone
 from emu.report.verdict import CheckResult
 
@@ -103,16 +96,14 @@ def seeds_tables(over: OverSeeds) -> Iterator[Table]:
     yield _checks_table(over)
 
 
-def seeds_document(over: OverSeeds) -> dict[str, Any]:
+def seeds_document(over: OverSeeds) -> OverSeedsEntry:
     """The same as data for programs, with the differences of all pairs."""
     return {
         "seeds": list(over.seeds),
-        "method": METHOD,
-        "resamples": RESAMPLES,
-        "level": LEVEL,
+        **intervals_entry(),
         "variants": {
             variant.name: {
-                name: _entry(found) | {"unit": unit}
+                name: {**runs_entry(found), "unit": unit}
                 for name, unit in over.figures.items()
                 if (found := variant.interval(name)) is not None
             }
@@ -124,18 +115,13 @@ def seeds_document(over: OverSeeds) -> dict[str, Any]:
                 "from": one.name,
                 "figure": name,
                 "unit": unit,
-                **_entry(found),
-                "differs": found.excludes_zero,
+                **difference_entry(found),
             }
             for one, other in combinations(over.variants, 2)
             for name, unit in over.figures.items()
             if (found := over.difference(one, other, name)) is not None
         ],
     }
-
-
-def _entry(found: Interval) -> dict[str, Any]:
-    return {"mean": found.mean, "low": found.low, "high": found.high, "runs": found.values}
 
 
 def _intervals_table(over: OverSeeds) -> Table:

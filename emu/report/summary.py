@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, NotRequired, cast
+from typing import NotRequired, cast
 
 from typing_extensions import TypedDict  # of which pydantic makes a schema on Python 3.11
 
@@ -26,6 +26,7 @@ from emu.measure.recording import Recording
 from emu.measure.records import Counters, Deadlock, FlowRecord, JobRecord, StepRecord
 from emu.measure.requests import latencies
 from emu.report.json_text import indented_json
+from emu.report.seeds_entries import OverSeedsEntry
 
 SUMMARY_SCHEMA = "emu.summary/1"
 COMPARISON_SCHEMA = "emu.comparison/1"
@@ -375,10 +376,12 @@ class Comparison(TypedDict):
     """The same workload over several fabrics."""
 
     schema: str
+    """Name and version of this document's format."""
     runs: dict[str, Summary]
+    """Variant -> its summary."""
     missing: list[str]
     """Variants without a result, because the comparison was stopped or a variant failed."""
-    over_seeds: NotRequired[dict[str, Any]]
+    over_seeds: NotRequired[OverSeedsEntry]
     """Of `--seeds`: intervals of each variant's figures, and differences between variants. `runs`
     are those of the first seed."""
 
@@ -435,7 +438,7 @@ def _summary(recording: Recording) -> Summary:
 def compare(
     recordings: Mapping[str, Recording],
     missing: Sequence[str] = (),
-    over_seeds: dict[str, Any] | None = None,
+    over_seeds: OverSeedsEntry | None = None,
 ) -> Comparison:
     """The summaries of several runs, by name, in the order given.
 

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
-import emu
 from emu.errors import FabricError
-from emu.measure.bootstrap import LEVEL, METHOD, RESAMPLES, Interval
 from emu.output_dir import refuse_unwritable, write_text, writing_into
-from emu.report.run_figures import unit_of
 from emu.report.summary import to_json
 from emu.runtime.runner import ignore
 from emu.sensitivities.change import LeftOut
-from emu.sensitivities.costs import THRESHOLD, Cost, cost_of
+from emu.sensitivities.costs import Cost, cost_of
 from emu.sensitivities.figures import counts_of, goals_of
 from emu.sensitivities.page import page
 from emu.sensitivities.request import Setup
 from emu.sensitivities.runs import Side, run_bases, run_changes
+from emu.sensitivities.to_document import document
 from emu.sweeps.cluster import cores
 from emu.sweeps.evaluate import Evaluator
 from emu.sweeps.store import Store
 from emu.tuning.goals import Goal
 
-SCHEMA = "emu.sensitivity/1"
 DOCUMENT_FILE = "sensitivity.json"
 PAGE_FILE = "sensitivity.html"
 Stop = KeyboardInterrupt | FabricError | None
@@ -139,65 +136,3 @@ def _run(
         except (KeyboardInterrupt, FabricError) as stopped:
             stop = stopped
     return sides, evaluator.computed, stop
-
-
-def document(measured: Measured) -> dict[str, Any]:
-    """All of it as data for programs. Shares are of the value without the change."""
-    return {
-        "schema": SCHEMA,
-        "name": measured.setup.name,
-        "version": emu.__version__,
-        "seeds": list(measured.setup.seeds),
-        "computed": measured.computed,
-        "failed": measured.failed,
-        "missing": measured.missing,
-        "threshold": THRESHOLD,
-        "fabrics": [_fabric(own) for own in measured.results],
-        "intervals": {"method": METHOD, "resamples": RESAMPLES, "level": LEVEL},
-    }
-
-
-def _fabric(own: Result) -> dict[str, Any]:
-    places = own.side.places
-    return {
-        "name": own.side.name,
-        "fabric": own.side.spec.fabric,
-        "switch": places.switch,
-        "sender": places.sender,
-        "receiver": places.receiver,
-        "figures": [
-            {"name": goal.name, "columns": list(goal.figure.columns), "unit": goal.figure.unit}
-            for goal in own.goals
-        ],
-        "changes": [_cost(cost) for cost in own.costs],
-        "left_out": [asdict(left) for left in own.left_out],
-    }
-
-
-def _cost(cost: Cost) -> dict[str, Any]:
-    return {
-        "name": cost.change.name,
-        "kind": cost.change.kind.value,
-        "what": cost.change.what,
-        "settings": dict(cost.change.settings),
-        "costs_more": cost.is_costly,
-        "stuck_seeds": cost.stuck,
-        "remarks": list(cost.remarks),
-        "shares": {own.goal.name: _interval(own.share) for own in cost.effects},
-        "counts": {
-            own.column: {
-                "unit": unit_of(own.column),
-                "before": _interval(own.before),
-                "after": _interval(own.after),
-                "difference": _interval(own.difference),
-            }
-            for own in cost.counts
-        },
-    }
-
-
-def _interval(own: Interval | None) -> dict[str, Any] | None:
-    if own is None:
-        return None
-    ends = {"mean": own.mean, "low": own.low, "high": own.high, "runs": own.values}
-    return ends | {"differs": own.excludes_zero}

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
-import emu
 from emu.errors import EmuError, FabricError
-from emu.measure.bootstrap import LEVEL, METHOD, RESAMPLES
 from emu.output_dir import refuse_unwritable, write_text, writing_into
-from emu.report.run_figures import unit_of
 from emu.report.summary import to_json
 from emu.runtime.runner import ignore
 from emu.sweeps.cluster import cluster, cores
@@ -20,10 +17,9 @@ from emu.sweeps.page import View, page
 from emu.sweeps.plan import Plan
 from emu.sweeps.progress import SweepLine
 from emu.sweeps.results import shown
-from emu.sweeps.statistics import result_columns
 from emu.sweeps.store import Row, Store, as_frame
+from emu.sweeps.to_document import document
 
-SCHEMA = "emu.sweep/1"
 PAGE_FILE = "sweep.html"
 DOCUMENT_FILE = "sweep.json"
 
@@ -112,26 +108,3 @@ def _written(
     write_text(files["summary"], to_json(document(view)))
     write_text(files["page"], page(view))
     return Finished(view, files, stop)
-
-
-def document(view: View) -> dict[str, Any]:
-    """What was varied, and the units of the columns, for programs."""
-    names = [column.name for column in view.made.columns]
-    return {
-        "schema": SCHEMA,
-        "name": view.made.name,
-        "version": emu.__version__,
-        "model": view.made.model,
-        "runs": len(view.made.runs),
-        "computed": view.computed,
-        "failed": len(view.failed),
-        "missing": len(view.made.runs) - len(view.rows),
-        "varied": [
-            {"key": column.key, "column": column.name, "unit": column.unit}
-            for column in view.made.columns
-        ],
-        "variants": [name for name in view.made.bases if name],
-        "seeds": sorted({run.seed for run in view.made.runs}),
-        "results": {name: unit_of(name) for name in result_columns(view.rows, names)},
-        "intervals": {"method": METHOD, "resamples": RESAMPLES, "level": LEVEL},
-    }

@@ -1,89 +1,130 @@
-"""A search as data for programs: `tune.json`, and what `emu tune --json` prints."""
+"""The document of a search, tune.json, as types. `emu schema tune` prints its schema, which only
+gains keys."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
-import emu
-from emu.measure.bootstrap import LEVEL, METHOD, RESAMPLES, Interval
-from emu.tuning.charts import importances
-from emu.tuning.judge import Judgement
-from emu.tuning.trials import Trial
+from typing_extensions import TypedDict  # of which pydantic makes a schema on Python 3.11
 
-if TYPE_CHECKING:
-    from emu.tuning.tune import Tuned
+from emu.measure.interval_entries import IntervalsEntry, RunsEntry
 
-SCHEMA = "emu.tune/1"
+TUNE_SCHEMA = "emu.tune/1"
 
 
-def document(tuned: Tuned) -> dict[str, Any]:
-    """All of it as data for programs."""
-    setup = tuned.setup
-    return {
-        "schema": SCHEMA,
-        "name": setup.spec.name,
-        "version": emu.__version__,
-        "model": setup.request.model,
-        "study": tuned.study.study_name,
-        "varied": [
-            {"key": own.key, "values": own.text, "why": own.why, "column": own.column.name}
-            for own in setup.parameters
-        ],
-        "goals": [
-            {
-                "name": goal.name,
-                "maximise": goal.maximise,
-                "columns": goal.figure.columns,
-                "unit": goal.figure.unit,
-            }
-            for goal in tuned.goals
-        ],
-        "constraints": [own.words for own in tuned.constraints],
-        "seeds": setup.seeds,
-        "held_out_seeds": setup.held_out_seeds,
-        "computed": tuned.computed,
-        "stopped": tuned.stop is not None,
-        "trials": [_trial(own) for own in tuned.trials],
-        "importances": {
-            goal.name: importances(tuned, place) for place, goal in enumerate(tuned.goals)
-        },
-        "front": [own.number for own in tuned.front],
-        "winner": tuned.winner and _trial(tuned.winner),
-        "accepted": tuned.is_accepted,
-        "judgement": tuned.judgement and _judgement(tuned.judgement),
-        "intervals": {"method": METHOD, "resamples": RESAMPLES, "level": LEVEL},
-    }
+class ParameterEntry(TypedDict):
+    """A key that is searched."""
+
+    key: str
+    """As in a spec."""
+    values: str
+    """Its range or its values, as for --vary."""
+    why: str
+    """Where a range comes from that emu chose; empty for one of the user's."""
+    column: str
+    """The column of its values in runs.parquet."""
 
 
-def _trial(own: Trial) -> dict[str, Any]:
-    return {
-        "trial": own.number,
-        "how": own.how,
-        "settings": own.settings,
-        "means": own.means,
-        "seeds": list(own.by_seed),
-        "broken": own.broken,
-        "error": own.error,
-    }
+class GoalEntry(TypedDict):
+    """A goal of the search."""
+
+    name: str
+    """Its name in tables."""
+    maximise: bool
+    """Whether large values are good."""
+    columns: list[str]
+    """The columns of `emu sweep` that it is; the worst of them counts."""
+    unit: str
+    """`ns`, `bps`, `bytes` or `iops`; empty for counts and ratios."""
 
 
-def _judgement(own: Judgement) -> dict[str, Any]:
-    return {
-        "sentences": list(own.sentences()),
-        "winner_violations": own.violations,
-        "contests": [
-            {
-                "rival": contest.rival,
-                "load": contest.load.factor,
-                "changes": contest.load.changes,
-                "verdict": contest.verdict.value,
-                "violations": contest.violations,
-                "gains": {name: gain and _interval(gain) for name, gain in contest.gains.items()},
-            }
-            for contest in own.contests
-        ],
-    }
+class TrialEntry(TypedDict):
+    """A trial that has ended."""
+
+    trial: int
+    """Its number in the study."""
+    how: Literal["complete", "pruned", "broken", "failed"]
+    """With all seeds; ended early because it was behind; ended because it broke a constraint; or
+    its run failed."""
+    settings: dict[str, Any]
+    """Key -> value."""
+    means: list[float]
+    """The mean of each goal over the seeds that were run; empty if there were none."""
+    seeds: list[int]
+    """The seeds that were run."""
+    broken: dict[str, float]
+    """Constraint -> by how much it was violated, at most."""
+    error: str
+    """Why a run failed; else empty."""
 
 
-def _interval(own: Interval) -> dict[str, Any]:
-    return {"mean": own.mean, "low": own.low, "high": own.high, "runs": own.values}
+class ContestEntry(TypedDict):
+    """The winner and a rival under a load, with held-out seeds."""
+
+    rival: str
+    """Name of the settings that it is compared with: the spec's, the defaults, a preset."""
+    load: float
+    """Factor of the load; 1 for the spec's own."""
+    changes: dict[str, Any]
+    """Key -> value: what makes this load."""
+    verdict: Literal["better", "no difference shown", "worse"]
+    """What the winner is."""
+    violations: int
+    """Seeds with which the rival violates a constraint, fails, or has no figure of a goal."""
+    gains: dict[str, RunsEntry | None]
+    """Goal -> by how much the winner is better, seed by seed; null if no seed has both."""
+
+
+class JudgementEntry(TypedDict):
+    """Whether the winner is accepted, and why."""
+
+    sentences: list[str]
+    """The reasons."""
+    winner_violations: dict[str, int]
+    """Load -> seeds with which the winner violates a constraint, fails or has no figure of a
+    goal."""
+    contests: list[ContestEntry]
+    """Each rival under each load."""
+
+
+class Tune(TypedDict):
+    """A search."""
+
+    schema: str
+    """Name and version of this document's format."""
+    name: str
+    """Name of the spec."""
+    version: str
+    """Version of emu."""
+    model: str
+    """`packets` or `flow`."""
+    study: str
+    """Name of the study in study.db."""
+    varied: list[ParameterEntry]
+    """The keys that are searched."""
+    goals: list[GoalEntry]
+    """What is minimised or maximised."""
+    constraints: list[str]
+    """What must hold, as for --subject-to."""
+    seeds: list[int]
+    """Of each trial."""
+    held_out_seeds: list[int]
+    """Of the judgement; no trial had them."""
+    computed: int
+    """Runs that were done by this command; the others were in the folder."""
+    stopped: bool
+    """Whether the search was stopped; the same command goes on."""
+    trials: list[TrialEntry]
+    """All trials that have ended, in order."""
+    importances: dict[str, dict[str, float]]
+    """Goal -> key -> its share in reaching the best trials; empty with too few trials."""
+    front: list[int]
+    """Numbers of the trials of the Pareto front."""
+    winner: TrialEntry | None
+    """The best trial; null if none kept all constraints with all seeds."""
+    accepted: bool
+    """Whether the winner is better than all rivals with held-out seeds and loads."""
+    judgement: JudgementEntry | None
+    """Null without a winner, or if the search was stopped before."""
+    intervals: IntervalsEntry
+    """Of all gains."""

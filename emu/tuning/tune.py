@@ -24,7 +24,6 @@ from emu.sweeps.cluster import cores
 from emu.sweeps.evaluate import Evaluator
 from emu.sweeps.statistics import OF_THE_RUN
 from emu.sweeps.store import Store
-from emu.tuning.document import document
 from emu.tuning.goals import Constraint, Goal, resolved
 from emu.tuning.held_out import HeldOut, Rows, run_held_out, run_rivals
 from emu.tuning.judge import Judgement, judge, means_of_feasible
@@ -33,6 +32,7 @@ from emu.tuning.progress import TuneLine
 from emu.tuning.request import Setup
 from emu.tuning.search import Search
 from emu.tuning.study import JOURNAL, open_study
+from emu.tuning.to_document import document
 from emu.tuning.trials import Trial, ended_trials, front, winner
 from emu.tuning.vendor import VendorText, vendor_texts
 

@@ -405,6 +405,8 @@ class ProgramObjects:
         qp.modify(state, QPAttr(**given | self._path(attr)))
         if state is QPState.RESET and pair.receives:
             lib.uverbs_receives_reset(pair.receives)
+        if attr.given & lib.UVERBS_EVENT_WHEN_DRAINED:
+            lib.verbs_note_when_drained(qp.work)
         reply.state = qp.qp_state
 
     def _path(self, attr: Any) -> dict[str, Any]:

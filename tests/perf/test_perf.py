@@ -6,12 +6,14 @@ import json
 import re
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from emu.cli.main import cli
 from emu.errors import ExitCode, SpecError, UsageError
+from emu.explain.results_schema import schema
 from emu.perf.benchmark import NAMES
 from emu.perf.figures import bandwidth, latency
 
@@ -268,6 +270,7 @@ def test_fabric_of_a_spec_is_measured_without_its_traffic(tmp_path: Path) -> Non
     words = ["write_bw", str(spec), "--from", "h1", "--to", "h4", "-n", "20", "--json"]
     ended = CliRunner().invoke(cli, ["perf", *words])
     document = json.loads(ended.stdout)
+    jsonschema.validate(document, schema("perf"))
     (line,) = document["results"]
     assert document["test"] == "write_bw"
     assert line["average_gbps"] == pytest.approx(9.8, rel=0.02)

@@ -6,13 +6,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+import jsonschema
 import pytest
 from click.testing import CliRunner
 
 from emu.cli.compare import command
 from emu.errors import UsageError
+from emu.explain.results_schema import schema
 from emu.measure.bootstrap import interval_of
 from emu.report.run_view import RunFacts
 from emu.report.seeds import (
@@ -23,6 +24,7 @@ from emu.report.seeds import (
     seeds_document,
     seeds_tables,
 )
+from emu.report.seeds_entries import PairOverSeedsEntry
 from tests.support.synthetic import INCONCLUSIVE, record, run, spec
 
 ROOT = Path(__file__).parents[2]
@@ -45,8 +47,8 @@ def over(*variants: Variant) -> OverSeeds:
     return OverSeeds(variants, list(variants[0].runs))
 
 
-def difference(own: OverSeeds, figure: str = LAST) -> dict[str, Any]:
-    found: list[dict[str, Any]] = seeds_document(own)["differences"]
+def difference(own: OverSeeds, figure: str = LAST) -> PairOverSeedsEntry:
+    found = seeds_document(own)["differences"]
     return next(one for one in found if one["figure"] == figure)
 
 
@@ -108,6 +110,7 @@ def test_compare_has_intervals_over_seeds(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
     assert document == json.loads((tmp_path / "comparison.json").read_text())
+    jsonschema.validate(document, schema("comparison"))
     found = document["over_seeds"]
     assert found["seeds"] == [7, 8, 9, 10, 11]
     lasts = [

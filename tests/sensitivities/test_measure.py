@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -16,6 +17,7 @@ from click.testing import CliRunner
 import emu
 from emu.cli.main import cli
 from emu.errors import ExitCode, SpecError, UsageError
+from emu.explain.results_schema import schema
 from emu.sensitivities.tables import shared_table
 from tests.support.waiting import eventually
 
@@ -51,6 +53,7 @@ def measured(file: Path) -> emu.Sensitivity:
 @pytest.fixture(scope="module")
 def document(measured: emu.Sensitivity) -> dict[str, Any]:
     read: dict[str, Any] = json.loads((measured.folder / "sensitivity.json").read_text())
+    jsonschema.validate(read, schema("sensitivity"))
     return read
 
 

@@ -11,11 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pandas as pd
 import pytest
 
 import emu
 from emu.errors import ExitCode, FabricError, SpecError, UsageError
+from emu.explain.results_schema import schema
 from tests.support.waiting import eventually
 
 pytest.importorskip("distributed", reason="needs Dask (emu[sweep])")
@@ -167,6 +169,7 @@ def test_bad_points_are_rows_and_the_exit_code_says_so(spec: Path, tmp_path: Pat
     )
     assert ran.returncode == ExitCode.FAILED
     document = json.loads(ran.stdout)
+    jsonschema.validate(document, schema("sweep"))
     failed = {
         (row["variant"], row["switches.ecn.kmin"]) for row in document["rows"] if row["error"]
     }

@@ -9,10 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 import emu
 from emu.errors import ExitCode, HostError, SpecError, UsageError
+from emu.explain.results_schema import schema
 from tests.support.waiting import eventually
 
 pytest.importorskip("distributed", reason="needs Dask (emu[sweep])")
@@ -101,6 +103,7 @@ def test_the_key_that_matters_is_the_important_one(tuned: emu.Tuning) -> None:
 
 def test_the_same_command_goes_on_with_the_study(tuned: emu.Tuning, folder: Path) -> None:
     document = json.loads((tuned.folder / "tune.json").read_text())
+    jsonschema.validate(document, schema("tune"))
     again = search(folder, out=tuned.folder, trials=16)
     assert again.trials["last_completion"].iloc[:14].equals(tuned.trials["last_completion"])
     assert len(again.trials) == 16
@@ -181,7 +184,9 @@ def test_the_command_exits_with_1_if_it_refuses(spec: Path, tmp_path: Path) -> N
     ran = subprocess.run(words, capture_output=True, text=True, check=False)
     assert ran.returncode == ExitCode.CHECK_FAILED
     assert "No winner: no trial kept last_completion <= 1 us" in ran.stderr
-    assert json.loads(ran.stdout)["winner"] is None
+    document = json.loads(ran.stdout)
+    jsonschema.validate(document, schema("tune"))
+    assert document["winner"] is None
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,7 @@ enum nic_event {
     NIC_COMM_EST,         /* its first packet came while it was in RTR */
     NIC_LAST_WQE_REACHED, /* it failed, and takes no more from its shared receive queue */
     NIC_SRQ_LIMIT_REACHED,
+    NIC_SQ_DRAINED, /* in SQD: all sends that were begun are over */
 };
 
 /* Where events are noted. */
@@ -259,6 +260,9 @@ enum qp_state qp_state(const struct qp *qp);
  * nothing. A change to ERR flushes all posted requests, a change to RESET cancels them. */
 bool qp_may_modify(const struct qp *qp, enum qp_state to);
 bool qp_modify(struct qp *qp, enum qp_state to, int64_t now_ps);
+
+/* In SQD: notes NIC_SQ_DRAINED once, now or when the last send that was begun is over. */
+void qp_note_when_drained(struct qp *qp);
 
 /* Takes PSN, MTU, service level, DSCP, P_Key, Q_Key, denied access, timers, retries and outstanding
  * READs from `config`. Once the queue pair may send, only Q_Key, denied access and min_rnr_timer

@@ -54,6 +54,7 @@ struct requester {
     bool response_lost;              /* it was requested again and has not come yet */
     bool broken;                     /* `current` cannot be sent, nor what comes after it */
     bool again;                      /* it retransmits, and has not requested an ACK since */
+    bool notes_drained;              /* when all that was begun is over, in SQD */
     uint8_t retries, rnr_retries;    /* since the last progress */
     picoseconds not_before;          /* the end of an RNR NAK's delay */
     struct timer ack_timeout, completion; /* see completer.c */

@@ -13,6 +13,7 @@
 #include "nic/requester.h"
 #include "nic/responder.h"
 #include "nic/response_queue.h"
+#include "nic/send_queue.h"
 #include "nic/turns.h"
 
 enum { RETRY_MAX = 7, TIMER_CODE_MAX = 31 };
@@ -142,6 +143,7 @@ bool qp_modify(struct qp *qp, enum qp_state to, picoseconds now)
     if (to == QP_ERR)
         qp_fail(qp, STATUS_WR_FLUSH_ERR, now);
     qp->state = to;
+    qp->requester.notes_drained &= to == QP_SQD;
     if (to == QP_RESET) {
         response_queue_forget(qp);
         qp_stop(qp, STATUS_CANCELLED, now);
@@ -150,6 +152,12 @@ bool qp_modify(struct qp *qp, enum qp_state to, picoseconds now)
     qp_wake(qp, now);
     port_kick(&qp->nic->port, now);
     return true;
+}
+
+void qp_note_when_drained(struct qp *qp)
+{
+    qp->requester.notes_drained = qp->state == QP_SQD;
+    send_queue_note_drained(qp);
 }
 
 void qp_set_remote(struct qp *qp, const struct qp_remote *remote)

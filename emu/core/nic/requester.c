@@ -75,14 +75,14 @@ static bool has_credit(const struct requester *requester)
            (int32_t)(message->ssn - requester->ssn_limit) <= 1;
 }
 
-static bool is_begun(const struct requester *requester)
+bool requester_has_begun(const struct requester *requester)
 {
     return requester->next > requester->current->first_psn || requester->next < requester->sent_end;
 }
 
 static bool state_lets(const struct qp *qp)
 {
-    return qp->state == QP_RTS || (qp_can(qp, CAN_GO_ON) && is_begun(&qp->requester));
+    return qp->state == QP_RTS || (qp_can(qp, CAN_GO_ON) && requester_has_begun(&qp->requester));
 }
 
 static bool may_fetch(const struct qp *qp)

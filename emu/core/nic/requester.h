@@ -28,6 +28,9 @@ uint32_t requester_window(const struct qp *qp);
 /* Awaits an answer from now on, or from when the queue pair may send. */
 void requester_start_ack_timeout(struct qp *qp, picoseconds now);
 
+/* Whether some of the current message was sent. There must be one. */
+bool requester_has_begun(const struct requester *requester);
+
 /* Whether the oldest message that is not over cannot be sent. */
 bool requester_cannot_continue(const struct requester *requester);
 

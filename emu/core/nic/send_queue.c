@@ -6,6 +6,7 @@
 #include "nic/pacing.h"
 #include "nic/psn.h"
 #include "nic/qp_state.h"
+#include "nic/requester.h"
 
 static void complete(struct qp *qp, struct message *message, enum status status, picoseconds now)
 {
@@ -141,11 +142,27 @@ static struct message *take_oldest(struct qp *qp)
     return message;
 }
 
+/* Whether no message that was begun is waiting to be completed. */
+static bool is_drained(const struct requester *requester)
+{
+    return !requester->oldest ||
+           (requester->oldest == requester->current && !requester_has_begun(requester));
+}
+
+void send_queue_note_drained(struct qp *qp)
+{
+    if (!qp->requester.notes_drained || !is_drained(&qp->requester))
+        return;
+    qp->requester.notes_drained = false;
+    note_event(qp->watch, NIC_SQ_DRAINED);
+}
+
 void send_queue_complete(struct qp *qp, picoseconds now)
 {
     struct requester *requester = &qp->requester;
     while (requester->oldest && message_end(requester->oldest) <= requester->unacked)
         complete(qp, take_oldest(qp), STATUS_SUCCESS, now);
+    send_queue_note_drained(qp);
 }
 
 void send_queue_flush(struct qp *qp, enum status status, picoseconds now)

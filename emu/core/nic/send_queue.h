@@ -15,6 +15,9 @@ void send_queue_post(struct qp *qp, struct message *message, picoseconds now);
 void send_queue_post_refused(struct qp *qp, struct message *message, enum status refusal,
                              picoseconds now);
 
+/* Notes NIC_SQ_DRAINED, if that is wanted and all sends that were begun are over. */
+void send_queue_note_drained(struct qp *qp);
+
 /* Completes every message whose packets are all acknowledged. */
 void send_queue_complete(struct qp *qp, picoseconds now);
 

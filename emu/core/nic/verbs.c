@@ -177,6 +177,11 @@ void verbs_watch(struct verbs_qp *qp, struct event_watch *watch)
     qp->qp->watch = watch;
 }
 
+void verbs_note_when_drained(struct verbs_qp *qp)
+{
+    qp_note_when_drained(qp->qp);
+}
+
 void verbs_srq_watch(struct verbs_srq *srq, struct event_watch *watch)
 {
     srq->srq.watch = watch;

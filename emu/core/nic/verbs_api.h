@@ -100,6 +100,7 @@ void verbs_srq_free(struct verbs_srq *srq);
 
 /* Notes events from now on, until the end. */
 void verbs_watch(struct verbs_qp *qp, struct event_watch *watch);
+void verbs_note_when_drained(struct verbs_qp *qp); /* as qp_note_when_drained */
 void verbs_srq_watch(struct verbs_srq *srq, struct event_watch *watch);
 /* From now on `dropped` gets the wr_id of each receive that a queue pair took and that has no
  * completion, as the queue pair was reset or removed. */

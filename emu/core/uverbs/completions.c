@@ -96,6 +96,7 @@ static void send_events(struct uverbs_client *client, uint32_t handle, struct ev
         [NIC_COMM_EST] = UVERBS_COMM_EST,
         [NIC_LAST_WQE_REACHED] = UVERBS_LAST_WQE_REACHED,
         [NIC_SRQ_LIMIT_REACHED] = UVERBS_SRQ_LIMIT_REACHED,
+        [NIC_SQ_DRAINED] = UVERBS_SQ_DRAINED,
     };
     for (uint32_t event = 0; event < sizeof kinds / sizeof *kinds; event++)
         if (watch->events & 1U << event)

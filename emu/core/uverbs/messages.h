@@ -72,6 +72,7 @@ enum uverbs_given {
     UVERBS_PKEY_INDEX = 1 << 13,
     UVERBS_CUR_STATE = 1 << 14,
     UVERBS_ACCESS_FLAGS = 1 << 15,
+    UVERBS_EVENT_WHEN_DRAINED = 1 << 16, /* UVERBS_SQ_DRAINED, of a change to SQD */
 };
 
 struct uverbs_qp_attr {

@@ -227,6 +227,8 @@ static int translate(const struct ibv_qp_attr *attr, int mask, struct uverbs_qp_
                                   .max_dest_rd_atomic = attr->max_dest_rd_atomic};
     for (size_t i = 0; i < sizeof masks / sizeof *masks; i++)
         to->given |= mask & masks[i].mask ? masks[i].given : 0;
+    if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify)
+        to->given |= UVERBS_EVENT_WHEN_DRAINED;
     if (mask & IBV_QP_STATE)
         to->state = to_core[attr->qp_state];
     if (mask & IBV_QP_CUR_STATE)

@@ -141,11 +141,42 @@ static void late_rts(void)
     MUST(next_completion(far_end.cq).status == IBV_WC_SUCCESS);
 }
 
+static void expect_drained(void)
+{
+    struct ibv_qp_attr halt = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
+    struct ibv_async_event event;
+    MUST(ibv_modify_qp(near_end.qp, &halt, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY) == 0);
+    MUST(next_event(&event) == IBV_EVENT_SQ_DRAINED && event.element.qp == near_end.qp);
+    ibv_ack_async_event(&event);
+}
+
+/* In SQD a send that was begun goes on to its end, and then the event comes. Others wait. */
+static void drained(void)
+{
+    static const struct timespec in_the_middle = {.tv_nsec = 1000};
+    struct ibv_qp_attr back = {.qp_state = IBV_QPS_RTS};
+    struct ibv_wc wc;
+    near_end.mr = far_end.mr;
+    near_end.own = far_end.own;
+    near_end.far.addr = far_end.own.addr;
+    near_end.far.rkey = far_end.own.rkey;
+    MUST(end_send(&near_end, IBV_WR_RDMA_WRITE, sizeof window) == 0);
+    MUST(end_send(&near_end, IBV_WR_RDMA_WRITE, 8) == 0);
+    nanosleep(&in_the_middle, NULL);
+    MUST(ibv_poll_cq(near_end.cq, 1, &wc) == 0);
+    expect_drained();
+    MUST(next_completion(near_end.cq).status == IBV_WC_SUCCESS);
+    MUST(ibv_poll_cq(near_end.cq, 1, &wc) == 0);
+    MUST(ibv_modify_qp(near_end.qp, &back, IBV_QP_STATE) == 0);
+    MUST(next_completion(near_end.cq).status == IBV_WC_SUCCESS);
+    expect_drained();
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         {"grown_cq", grown_cq}, {"shared_queue", shared_queue}, {"unacknowledged", unacknowledged},
-        {"reset", reset},       {"late_rts", late_rts},
+        {"reset", reset},       {"late_rts", late_rts},         {"drained", drained},
     };
     return run_case(cases, sizeof cases / sizeof *cases, argc, argv);
 }
