@@ -145,7 +145,8 @@ def _results() -> Iterator[str]:
         yield from ("", f"## {document.title}", "", document.origin)
         yield from _fields(own for own in document.fields() if not own.name.startswith("runs."))
         yield from ("", f"`emu schema {name}` prints the JSON schema of this document.")
-        yield from _BESIDE.get(name, list)()
+        if name in _BESIDE:
+            yield from _BESIDE[name]()
     yield from ("", "## Diagnoses")
     found = [(one.name, one.looks, one.cure) for one in PATHOLOGIES]
     yield from table(("name", "how it looks", "cure"), found)

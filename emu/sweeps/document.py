@@ -3,12 +3,9 @@ gains keys. The runs themselves are the rows of runs.parquet."""
 
 from __future__ import annotations
 
-from typing import (
-    Any,
-    NotRequired,  # of which pydantic makes a schema
-)
+from typing import Any, NotRequired
 
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict  # of which pydantic makes a schema on Python 3.11
 
 from emu.measure.interval_entries import IntervalsEntry
 

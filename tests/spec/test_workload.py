@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import pytest
 
 from emu.spec.model import AllToAll, Permutation, Spec, spec_from_text
+from emu.spec.traffic.entry import TrafficEntry
 
 PATTERNS = {
     "incast": "pattern: incast, from: h2-h8, to: h1, count: 3, size: 10KB",
@@ -27,6 +30,28 @@ def spec(*entries: str, seed: int = 1) -> Spec:
     lines = ["topology: {kind: ring, switches: 4, hosts_per_switch: 4}", f"seed: {seed}"]
     lines += ["traffic:", *(f"  - {{{entry}}}" for entry in entries)]
     return spec_from_text("\n".join(lines).encode(), source="ring.emu.yml")
+
+
+def test_rules_list_flows_only_for_a_name_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There may be millions of flows."""
+
+    def refuse(entry: object, seed: int) -> NoReturn:
+        raise Listed
+
+    monkeypatch.setattr(TrafficEntry, "ends", refuse)
+    monkeypatch.setattr(AllToAll, "pairs", refuse)
+    spec(f"name: a, {PATTERNS['all-to-all']}")
+    with pytest.raises(Listed):
+        spec_from_text(
+            b"topology: {kind: ring, switches: 4, hosts_per_switch: 4}\n"
+            b"traffic: [{name: a, pattern: all-to-all, among: h1-h5, size: 10KB}]\n"
+            b"verify: [{goodput: {flow: a.h1-h2, at_least: 1Gbit}}]\n",
+            source="named.emu.yml",
+        )
+
+
+class Listed(Exception):
+    pass
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
