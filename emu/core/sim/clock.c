@@ -148,13 +148,25 @@ static bool is_due_as_queued(const struct timer *timer)
     return timer->at == timer->queued_at;
 }
 
-/* Puts a timer into its place among those of the present tick, of which there are some. */
+/* Puts a timer into its place among those of the present tick, of which there are some. What many
+ * ports do at one instant has its next step at one instant, too, so the place is looked for from
+ * the last one on. */
 SELDOM static void insert_present(struct clock *clock, struct timer *timer)
 {
-    struct timer **place = &clock->present;
+    struct timer *last = clock->inserted, **place = &clock->present;
+    if (last && is_due_as_queued(last) && timer_key(last) < timer_key(timer))
+        place = &last->next;
     while (*place && !(is_due_as_queued(*place) && timer_key(*place) > timer_key(timer)))
         place = &(*place)->next;
     slot_push(place, timer);
+    clock->inserted = timer;
+}
+
+/* A timer is no longer among those of the present tick. */
+static inline void has_left_present(struct clock *clock, const struct timer *timer)
+{
+    if (clock->inserted == timer)
+        clock->inserted = NULL;
 }
 
 /* The timer is due in the present tick, or not within a turn of wheel 0. */
@@ -190,6 +202,7 @@ SELDOM static void leave(struct clock *clock, struct timer *timer)
 {
     if (!slot_remove(&clock->present, timer))
         remove_from_slot(clock, timer);
+    has_left_present(clock, timer);
     timer->queued_at = NEVER;
 }
 
@@ -327,6 +340,7 @@ static inline struct timer *take_present(struct clock *clock)
 {
     struct timer *timer = clock->present;
     clock->present = timer->next;
+    has_left_present(clock, timer);
     if (clock->prefetch) {
         foresee_next(clock);
         look_ahead(clock);

@@ -54,8 +54,9 @@ struct clock {
     void (*prefetch)(const struct timer *timer, unsigned events_away);
     picoseconds now;
     uint64_t order;
-    uint64_t tick;         /* no timer is queued for an earlier one */
-    struct timer *present; /* those of this tick, in order; NULL: they are in its slot, if any */
+    uint64_t tick;          /* no timer is queued for an earlier one */
+    struct timer *present;  /* those of this tick, in order; NULL: they are in its slot, if any */
+    struct timer *inserted; /* the last that was put into its place in `present`; NULL: it left */
     const struct timer *ahead; /* see look_ahead */
     uint32_t ahead_slot;
     struct wheel wheels[WHEELS];

@@ -129,6 +129,24 @@ def test_a_tick_may_have_any_number_of_timers(program: Path, moment: str) -> Non
     assert len(model.said) > MANY / 2
 
 
+def test_many_timers_of_one_instant_may_repeat_within_their_tick(program: Path) -> None:
+    """Each is put behind the one before it, unless that has fired, was cancelled or moved."""
+    rng, model = random.Random(1), Model()
+    script = [f"own {timer} 1024 {rng.choice([5, 7])}" for timer in range(200)]
+    for until in range(1024, 1090):
+        script.append(f"run {until}")
+        timer = rng.randrange(200)
+        script.append(rng.choice([f"cancel {timer}", f"own {timer} {until + 1} 3", "deadline"]))
+        script.append(f"own {timer} {until + rng.choice([1, 2, 40])} {rng.choice([0, 5])}")
+    for command in script:
+        model.obey(command)
+    done = subprocess.run(
+        [program], input="\n".join(script), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == model.said
+    assert len(model.said) > 1_000
+
+
 def test_only_own_timers_in_the_foreground_are_work(program: Path) -> None:
     """Near and far ones, until they fire or are cancelled."""
     others = [*(f"{kind} {n} {10**n} 3" for n, kind in enumerate(("common", "arrival"), 1))]
