@@ -22,6 +22,7 @@ from emu.wire.layers import BTH
 from emu.wire.opcodes import Opcode
 from emu.wire.reader import open_capture
 from tests.support.driven_lab import run_driven
+from tests.support.iperf3_server import MORE_THAN_IN_FLIGHT
 from tests.support.typed_json import misfits
 from tests.support.user import User, wait
 
@@ -210,7 +211,7 @@ def test_ping_and_tcp_cross_the_racks_beside_rdma(tmp_path: Path) -> None:
         commands=[
             ("h1", "ping", "-c", "1", "-W", "5", "10.0.0.3"),
             ("h3", sys.executable, "-m", "tests.support.iperf3_server"),
-            ("h1", "iperf3", "--client", "10.0.0.3", "--bytes", "100K", "--json"),
+            ("h1", "iperf3", "--client", "10.0.0.3", *MORE_THAN_IN_FLIGHT, "--json"),
         ],
     )
     ping, _, iperf = run.output

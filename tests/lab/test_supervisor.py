@@ -18,6 +18,7 @@ import pytest
 
 from emu.lab.ipc.codec import to_line
 from emu.lab.ipc.jobs import Job
+from tests.support.iperf3_server import MORE_THAN_IN_FLIGHT
 from tests.support.lab_fabrics import clos_spec
 from tests.support.running_lab import RunningLab
 from tests.support.stub_jobs import Crash, Idle, Prompt, RunCommands, RunStubs
@@ -105,7 +106,7 @@ def test_ping_and_tcp_cross_the_racks(user: User, real_shim: bool) -> None:
         ["h1", "ping", "-c", "1", "-W", "2", "10.0.0.4"],
         ["h1", "ping", "-c", "1", "-W", "2", "-M", "do", "-s", "4172", "10.0.0.4"],
         ["h4", sys.executable, "-m", "tests.support.iperf3_server"],
-        ["h1", "iperf3", "--client", "10.0.0.4", "--bytes", "1M", "--json"],
+        ["h1", "iperf3", "--client", "10.0.0.4", *MORE_THAN_IN_FLIGHT, "--json"],
         real_shim=real_shim,
     )
     assert "ttl=61" in output[0]

@@ -9,6 +9,10 @@ from __future__ import annotations
 import os
 import subprocess
 
+MORE_THAN_IN_FLIGHT = ("--bytes", "1M", "--window", "64K")
+"""iperf3's server counts what has come when the client says that it has sent all. What the client's
+socket holds may come later."""
+
 
 def main() -> None:
     listens, said = os.pipe()
