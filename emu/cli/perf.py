@@ -22,8 +22,8 @@ from emu.measure.recording import Recording
 from emu.measure.requests import UNFINISHED
 from emu.perf.arguments import BANDWIDTH_BYTES, LATENCY_BYTES, chosen_ends, chosen_sizes
 from emu.perf.benchmark import DEFAULT, NAMES, Benchmark
-from emu.perf.document import PERF_SCHEMA
-from emu.perf.figures import Bandwidth, Latency, bandwidth, latency
+from emu.perf.document import PERF_SCHEMA, Bandwidth, Latency
+from emu.perf.figures import bandwidth, latency
 from emu.perf.table import RULE, header, line, settings_lines
 from emu.report.diagnosis import diagnoses
 from emu.report.run_view import RunFacts

@@ -1,4 +1,4 @@
-"""What a run tells of each of its flows, jobs, faults and failures.
+"""The results of a run for each flow, job, fault and failure.
 
 Times are emulated nanoseconds. Clients of labs read these, too, so nothing here takes long to
 import.

@@ -3,12 +3,15 @@ keys."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from typing_extensions import TypedDict  # of which pydantic makes a schema on Python 3.11
 
 PERF_SCHEMA = "emu-perf/1"
 
 
-class BandwidthEntry(TypedDict):
+@dataclass(frozen=True)
+class Bandwidth:
     """One message size of a `_bw` benchmark."""
 
     size_bytes: int
@@ -24,7 +27,8 @@ class BandwidthEntry(TypedDict):
     """Millions of messages a second."""
 
 
-class LatencyEntry(TypedDict):
+@dataclass(frozen=True)
+class Latency:
     """One message size of a `_lat` benchmark. Times are emulated microseconds."""
 
     size_bytes: int
@@ -54,5 +58,5 @@ class Perf(TypedDict):
     """Name and version of this document's format."""
     test: str
     """Name of the benchmark: `write_bw`, `send_lat`, ..."""
-    results: list[BandwidthEntry | LatencyEntry]
-    """Each message size: `BandwidthEntry` of a `_bw` benchmark, `LatencyEntry` of a `_lat` one."""
+    results: list[Bandwidth | Latency]
+    """Each message size: `Bandwidth` of a `_bw` benchmark, `Latency` of a `_lat` one."""

@@ -2,44 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from emu.measure.percentile import percentiles
+from emu.perf.document import Bandwidth, Latency
 
 Column = NDArray[np.int64]
 _NS_PER_US = 1000
-
-
-@dataclass(frozen=True)
-class Bandwidth:
-    """One line of a `_bw` benchmark."""
-
-    size_bytes: int
-    iterations: int
-    peak_gbps: float
-    """The highest rate over any run of consecutive messages, from the posting of the first to the
-    end of the last."""
-    average_gbps: float
-    message_rate_mpps: float
-
-
-@dataclass(frozen=True)
-class Latency:
-    """One line of a `_lat` benchmark. Times are microseconds."""
-
-    size_bytes: int
-    iterations: int
-    t_min: float
-    t_max: float
-    t_typical: float
-    """The median."""
-    t_avg: float
-    t_stdev: float
-    p99: float
-    p999: float
 
 
 def bandwidth(size_bytes: int, posted_ns: Column, over_ns: Column) -> Bandwidth:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emu.perf.benchmark import Benchmark, Ends
-from emu.perf.figures import Bandwidth, Latency
+from emu.perf.document import Bandwidth, Latency
 from emu.spec.model import Spec
 from traffic.verb import Verb
 
