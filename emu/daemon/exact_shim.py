@@ -96,7 +96,8 @@ class EmulatedTime:
         driver.stop_at_link_changes()
         self._outcome = Outcome.STANDS
         self._has_begun = False
-        self._is_paused = False
+        self._holds_at_ps: int | None = None
+        """Up to when time runs; None: it is not paused."""
         self._why_failed = ""
         self.joined = False
         """Whether NICs have joined."""
@@ -107,7 +108,9 @@ class EmulatedTime:
             return FAILED
         if self._outcome is not Outcome.STANDS:
             return RUNS
-        return PAUSED if self._is_paused else STANDS
+        if self._holds_at_ps is None:
+            return STANDS
+        return PAUSED if self._fabric.now_ps >= self._holds_at_ps else RUNS
 
     @property
     def runs(self) -> bool:
@@ -155,20 +158,17 @@ class EmulatedTime:
         """Also without traffic, runs until switches use the routes around links that change now. If
         time is paused, it does so later."""
         self._driver.run_on(self._fabric.now_ps + slowest_convergence_ps(self._fabric.spec))
-        if not self._is_paused:
+        if self._holds_at_ps is None:
             self.begin()
             self._outcome = Outcome.PAUSED
 
     def pause(self) -> None:
-        self._is_paused = True
         self._hold(0)
 
     def go_on(self) -> None:
-        self._is_paused = False
         self._hold(None)
 
     def step(self, step_ps: int) -> None:
-        self._is_paused = True
         self.begin()
         self._hold(self._fabric.now_ps + step_ps)
 
@@ -185,6 +185,7 @@ class EmulatedTime:
             self._outcome = Outcome.PAUSED
 
     def _hold(self, at_ps: int | None) -> None:
+        self._holds_at_ps = at_ps
         self._driver.hold(at_ps)
         self._outcome = Outcome.PAUSED if self._has_begun else Outcome.STANDS
 

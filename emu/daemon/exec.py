@@ -1,8 +1,9 @@
 """Runs a program in a node of a background lab, as a child process on the caller's terminal.
 
 The lab sends its namespaces as open files; a child process enters them and starts the program. So
-Ctrl-C, pipes and exit codes work as with any program. The program ends with the lab, because it is
-in the lab's pid namespace.
+Ctrl-C, pipes and exit codes work as with any program. The program gets the signals that ask this
+process to end. It ends with the lab, because it is in the lab's pid namespace, and with this
+process, however that ends.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import MappingProxyType
+from types import FrameType, MappingProxyType
 
 from emu.daemon.client import LabClient
 from emu.daemon.messages import GetNamespaces, ShowRdmaSysfs
 from emu.daemon.verbs_socket import PLACE, VARIABLE
 from emu.errors import ExitCode
+from emu.lab.libc import LIBC, checked
 from emu.lab.netns import enter
 from emu.lab.rdma_sysfs import view
 from emu.lab.rdma_sysfs.place import tree_of
@@ -27,6 +29,11 @@ from emu.lab.rdma_sysfs.place import tree_of
 _VERBS_LIBRARY = Path(__file__).parents[1] / "verbs/emu_verbs.so"
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 """The exit codes that shells use."""
+_ASK_TO_END = (signal.SIGTERM, signal.SIGHUP)
+_IGNORED = signal.SIG_IGN
+_OUTSIDE = 0
+"""The parent's pid in a namespace that has no number for it."""
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def run_in_namespaces(
@@ -99,18 +106,45 @@ def _run(
 
 def _in_a_child(work: Callable[[], int]) -> int:
     """Runs `work` in a child process, which has one thread. Returns its exit code."""
+    parent = os.getpid()
     child = os.fork()
     if child == 0:
         try:
+            _end_with(parent)
             os._exit(work())
         except Exception:
             traceback.print_exc()
         os._exit(ExitCode.FAILED)
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program
-    _, status = os.waitpid(child, 0)
-    signal.signal(signal.SIGINT, before)
+    with _signals_for(child):
+        _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     return 128 - code if code < 0 else code
+
+
+def _end_with(parent: int) -> None:
+    """The kernel kills this process when its parent has ended, which may be outside its PID
+    namespace."""
+    checked(LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+    if os.getppid() not in (parent, _OUTSIDE):
+        os._exit(ExitCode.FAILED)
+
+
+@contextmanager
+def _signals_for(child: int) -> Iterator[None]:
+    """Passes on what asks this process to end. The terminal sends Ctrl-C to both."""
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(child, number)
+
+    handlers = {number: pass_on for number in _ASK_TO_END if signal.getsignal(number) != _IGNORED}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, _IGNORED)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _is_ours(namespace: int) -> bool:

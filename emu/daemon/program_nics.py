@@ -19,6 +19,7 @@ from emu.daemon.lab_clock import LabClock
 from emu.daemon.nics import Nics, needed, prepare
 from emu.daemon.verbs_socket import PLACE
 from emu.errors import EmuError, UsageError
+from emu.lab.ipc.files import receive
 from emu.lab.session import Programs, Session
 from emu.lab.supervisor import Supervisor
 
@@ -94,7 +95,7 @@ def _refuse(listener: socket.socket, reason: str) -> None:
     with line:
         line.settimeout(1)
         try:
-            _, files, _, _ = socket.recv_fds(line, ffi.sizeof("struct uverbs_request"), _MOST_FILES)
+            _, files, _ = receive(line, ffi.sizeof("struct uverbs_request"), _MOST_FILES)
             for file in files:
                 os.close(file)
             text = reason.encode()[: lib.UVERBS_REASON_BYTES - 1]

@@ -26,6 +26,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from emu.errors import ExitCode
+from emu.lab.ipc.files import receive
 from emu.lab.libc import LIBC, checked
 from emu.lab.worker import serve
 
@@ -106,7 +107,7 @@ def _answer_requests(line: socket.socket) -> NoReturn:
         import_module(module)
     gc.freeze()  # collections in the new processes write to no shared page
     while True:
-        asked, files, _, _ = socket.recv_fds(line, _MOST_BYTES, 2)
+        asked, files, _ = receive(line, _MOST_BYTES, 2)
         if not asked:
             os._exit(ExitCode.OK)
         channel, stderr = files

@@ -46,7 +46,7 @@ from emu.verbs.running import RunningPrograms
 from emu.verbs.server import VerbsServer
 
 _NEVER = 2**63 - 1
-_PROGRAMS_TURN = (Outcome.EVENT, Outcome.IDLE)
+_PROGRAMS_TURN = (Outcome.EVENT, Outcome.IDLE, Outcome.STANDS)
 _SECONDS_A_TURN = 0.02
 _PS_BETWEEN_DELAYED = 1_000_000
 _SHORTEST_LIMIT_PS = 10**10
@@ -229,11 +229,11 @@ class _ExactNics(_Nics):
         self._driver.stop_at_event(self._event, None if until_ps == _NEVER else until_ps)
         while (outcome := self._driver.run(seconds=_SECONDS_A_TURN)) not in _PROGRAMS_TURN:
             self._answer_lab()  # programs may not post: time up to `until` is promised
-        if self._event[0] or lib.uverbs_earliest_end(server, now_ps) <= self._fabric.now_ps:
+        if self._event[0] or self._earliest_wait(now_ps) <= self._fabric.now_ps:
             self._rests_since_ps = self._fabric.now_ps
         self._give()
-        if outcome is Outcome.IDLE:
-            self._rest()
+        if outcome is not Outcome.EVENT:
+            self._rest(stands=outcome is Outcome.STANDS)
 
     def _must_look_again(self, jump_ps: int, is_endless: bool) -> bool:
         """Whether a program may be at work that wakes another one, or itself wakes up, before a
@@ -247,17 +247,20 @@ class _ExactNics(_Nics):
             self._may_jump = True
         return True
 
-    def _rest(self) -> None:
-        """Waits until there is something to do."""
+    def _rest(self, *, stands: bool) -> None:
+        """Waits until there is something to do. `stands`: waits of programs do not end."""
         server = self._server.core
-        if lib.uverbs_rest(server):
+        if lib.uverbs_rest(server) and (stands or self._earliest_wait(_NEVER) == _NEVER):
             self._idle.poll(_SECONDS_A_LOOK if lib.uverbs_seems_to_wait(server) else None)
         lib.uverbs_end_rest(server)
+
+    def _earliest_wait(self, now_ps: int) -> int:
+        return int(lib.uverbs_earliest_end(self._server.core, now_ps))
 
     def _earliest_end(self, now_ps: int) -> int:
         """Up to when emulated time may run: a wait of a program ends, or the connection manager's
         patience. _NEVER: until something happens."""
-        ends = [int(lib.uverbs_earliest_end(self._server.core, now_ps))]
+        ends = [self._earliest_wait(now_ps)]
         if (of_connections := self._server.connections.deadline_ps) is not None:
             ends.append(of_connections)
         if self._server.delayed:

@@ -12,7 +12,6 @@ import os
 import resource
 import select
 import socket
-from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +19,7 @@ from functools import partial
 from typing import Any
 
 from emu._core import ffi, lib
+from emu.lab.ipc.files import receive
 from emu.lab.stopped import is_stopped
 from emu.rdma.context import Context
 from emu.verbs.cm.ids import ProgramIds
@@ -31,7 +31,6 @@ from emu.verbs.peers import HostOf, pid_of
 
 _MOST_FILES = 4
 _ENDS_OF_QUEUE_PAIRS = (lib.UVERBS_DESTROY, lib.UVERBS_MODIFY_QP)
-_ROOM_FOR_FILES = socket.CMSG_SPACE(_MOST_FILES * array("i").itemsize)
 _REQUEST_BYTES = ffi.sizeof("struct uverbs_request")
 _BELL_BYTES = 4096
 _F_SEAL_FUTURE_WRITE = 0x10
@@ -180,10 +179,7 @@ class VerbsServer:
     def _answer_next(self, program: _Program) -> None:
         files: list[int] = []
         try:
-            text, control, flags, _ = program.line.recvmsg(
-                _REQUEST_BYTES, _ROOM_FOR_FILES, socket.MSG_CMSG_CLOEXEC
-            )
-            files = _files_in(control)
+            text, files, flags = receive(program.line, _REQUEST_BYTES, _MOST_FILES)
             if len(text) != _REQUEST_BYTES or flags & socket.MSG_TRUNC:
                 self._end(program)
                 return
@@ -262,15 +258,6 @@ class VerbsServer:
         program.objects.add_commands(program.ids.commands())
         reply.opened.device = device
         reply.opened.clock = self._clock[0]
-
-
-def _files_in(control: list[tuple[int, int, bytes]]) -> list[int]:
-    """The files that came with a message. `socket.recv_fds` of Python 3.11 takes no flags."""
-    files = array("i")
-    for level, kind, content in control:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            files.frombytes(content[: len(content) // files.itemsize * files.itemsize])
-    return files.tolist()
 
 
 def _raise_limit_of_files() -> None:

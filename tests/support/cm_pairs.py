@@ -109,6 +109,7 @@ class Server:
 
     def __init__(self, manager: Manager, space: PortSpace = PortSpace.TCP) -> None:
         self.source = Endpoint(0, PORT)
+        self.is_full = False
         self.talks: list[Talk] = []
         self.events: list[Event] = []
         manager.ports.take(self, space, PORT)

@@ -1,4 +1,5 @@
-"""A child has objects of its own, and a closed context leaves none, as with the kernel."""
+"""A child has objects of its own, and a closed context leaves none, as with the kernel. What a
+program closes does not disturb its NIC."""
 
 from __future__ import annotations
 
@@ -24,6 +25,12 @@ def processes(open_folder: Path) -> str:
     "case",
     [
         pytest.param("child_uses_parents", id="child polls, posts to and destroys its parent's"),
+        pytest.param("child_of_fork_without_handlers", id="_Fork"),
+        pytest.param("child_of_a_system_call", id="clone by syscall()"),
+        pytest.param("child_of_clone", id="clone"),
+        pytest.param("all_files_closed", id="program closes all descriptors"),
+        pytest.param("other_files_in_all_places", id="program's file has all descriptors"),
+        pytest.param("event_that_is_acknowledged_late", id="event acknowledged late"),
         pytest.param("closed_contexts", id="8200 contexts with a PD each"),
         pytest.param("closed_with_everything", id="objects of every kind"),
     ],

@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.background_lab import at_home, lab_up, status_of
-from tests.support.exact_lab import time_of
-from tests.support.user import User
+from tests.support.exact_lab import emu, time_of
+from tests.support.user import User, wait
 from tests.support.verbs_programs import ProgramsLab
 from tests.support.waiting import eventually
 
 MS = 1_000_000
+PS_A_MS = 10**9
 INTERRUPTED, CHANGED, TIMED_OUT = 4, 11, 110
 """EINTR, EAGAIN, ETIMEDOUT."""
 SPEC = """
@@ -162,6 +163,37 @@ def test_a_program_in_the_machines_time_answers_before_a_time_out(me: User, tmp_
         name, result, error, took_ns = run(me, str(program), "busy-child").split()
     assert (name, result, error) == ("busy-child", "1", "0")
     assert int(took_ns) < 2000 * MS
+
+
+@needs_compiler
+@pytest.mark.parametrize("fabric", ["roce", "ib"])
+def test_a_program_is_stepped_through(me: User, tmp_path: Path, fabric: str) -> None:
+    """Its first wait is held, too; a step lasts as long as it says, whether a program waits, ends
+    or there is none."""
+    program = compiled("time_of_programs", tmp_path)
+    with (
+        lab_up(me, f"fabric: {fabric}{spec()}", "--clock", "exact"),
+        ProgramsLab(me).running("h1", str(program), "sleeps") as first,
+    ):
+        assert wait(first).out.splitlines()[1:] == ["10000000", "20000000", "30000000"]
+        emu(me, "pause")
+        state, began_ps = time_of(me)
+        assert state == "paused"
+        with ProgramsLab(me).running("h1", str(program), "sleeps") as second:
+            assert second.stdout is not None
+            assert second.stdout.readline() == b"begins\n"
+            for step_ms, printed in ((5, b""), (5, b"10000000\n"), (10, b"20000000\n")):
+                emu(me, "step", f"{step_ms}ms")
+                if printed:
+                    assert second.stdout.readline() == printed
+            assert time_of(me) == ("paused", began_ps + 20 * PS_A_MS)
+            emu(me, "step", "15ms")
+            assert wait(second).out == "30000000\n"
+        emu(me, "step", "1ms")
+        assert time_of(me) == ("paused", began_ps + 36 * PS_A_MS)
+        emu(me, "continue")
+        assert me.run_emu("exec", "h1", "--", str(program), "sleeps").code == 0
+        assert time_of(me)[1] >= began_ps + 66 * PS_A_MS
 
 
 @needs_perftest

@@ -81,9 +81,10 @@ void exact_stop_at_link_changes(struct exact_driver *driver);
 /* Of NICs whose work a program posts: exact_run returns EXACT_EVENT at `until_ps`, or at the
  * instant at which `event` becomes true, before any later event. INT64_MAX: the program waits for
  * nothing but `event`; then exact_run returns EXACT_IDLE as soon as that will not come by itself.
- * After both outcomes emulated time stands, and the program may post work, and take any time for
- * that: the other process learns only with the next exact_run what the NICs do next. Without new
- * work, frames of programs or another `until_ps`, that is EXACT_IDLE at the same time again. */
+ * After both outcomes, and EXACT_STANDS, emulated time stands, and the program may post work, and
+ * take any time for that: the other process learns only with the next exact_run what the NICs do
+ * next. Without new work, frames of programs, another `until_ps` or exact_hold, that is EXACT_IDLE
+ * or EXACT_STANDS at the same time again. */
 void exact_stop_at_event(struct exact_driver *driver, const bool *event, int64_t until_ps);
 /* Of the switches: emulated time runs on up to `until_ps`, alone or beside programs, also without
  * frames on the way. */
@@ -97,7 +98,7 @@ enum exact_outcome {
     EXACT_FINISHED,      /* the run is over, in both processes */
     EXACT_PAUSED,        /* `until_ns` has passed, or captures want to be removed */
     EXACT_FAILED,        /* exact_failed says why */
-    EXACT_STANDS,        /* of the switches: emulated time stands, by exact_hold, while a program
+    EXACT_STANDS,        /* emulated time stands by exact_hold; or, of the switches, while a program
                             decides what the NICs do, or alone with nothing on the way */
     EXACT_LINKS_CHANGED, /* exact_stop_at_link_changes; call fabric_links_changed before it again */
     EXACT_EVENT,         /* exact_stop_at_event */

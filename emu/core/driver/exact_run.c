@@ -67,6 +67,12 @@ static picoseconds next_event(const struct exact_driver *driver)
     return driver->event ? earlier(next, driver->event_at) : next;
 }
 
+/* Of the NICs, whose window tells the switches, too. */
+static picoseconds asked_to_hold(const struct exact_driver *driver)
+{
+    return driver->side == EXACT_NICS ? exchange_asked_to_hold(&driver->exchange) : NEVER;
+}
+
 static void publish(struct exact_driver *driver)
 {
     struct clock *clock = fabric_only_clock(driver->fabric);
@@ -82,7 +88,7 @@ static void publish(struct exact_driver *driver)
                             .stop = driver->stop,
                             .checked = driver->checked,
                             .now = clock->now,
-                            .hold = driver->hold,
+                            .hold = asked_to_hold(driver),
                             .sent = driver->counts.sent,
                             .activity = own,
                             .awaits = rests ? next_event(driver) : clock->now,
@@ -120,7 +126,7 @@ static void check_workload(struct exact_driver *driver, picoseconds now)
 static picoseconds standing_time(const struct exact_driver *driver)
 {
     struct window own = exchange_own(&driver->exchange), other = exchange_other(&driver->exchange);
-    picoseconds hold = driver->side == EXACT_SWITCHES ? own.hold : other.hold;
+    picoseconds hold = driver->side == EXACT_NICS ? own.hold : other.hold;
     picoseconds latest = own.now > other.now ? own.now : other.now;
     return hold > latest ? hold : latest;
 }
@@ -244,14 +250,21 @@ static bool is_woken(const struct exact_driver *driver, int64_t wait_ns, bool *t
     return false;
 }
 
-/* Of the switches: they have something to do, such as frames that programs have sent, and wait
- * until the NICs go on. */
+/* Of the switches: whether they wait until the NICs go on. They have something to do, such as
+ * frames that programs have sent, or time that stood may pass again. */
+static bool awaits_nics(const struct exact_driver *driver)
+{
+    return fabric_now(driver->fabric) < driver->hold &&
+           (driver->foreign.first || runs_on(driver) || driver->hold_is_new);
+}
+
 static void nudge(struct exact_driver *driver)
 {
     uint32_t turn = driver->exchange.own->turn;
-    if ((!driver->foreign.first && !runs_on(driver)) || driver->nudged == turn)
+    if (!awaits_nics(driver) || driver->nudged == turn)
         return;
     driver->nudged = turn;
+    driver->hold_is_new = false;
     exchange_nudge(&driver->exchange);
 }
 
@@ -348,6 +361,8 @@ static bool has_come_to_stand(struct exact_driver *driver)
     driver->stands = both_stand(driver);
     bool is_new = driver->stands && driver->stood != turn;
     driver->stood = turn;
+    if (is_new && driver->side == EXACT_SWITCHES && driver->exchange.wakes.resume_fd >= 0)
+        exchange_poll(&driver->exchange, true); /* a program may go on meanwhile */
     return is_new;
 }
 
@@ -365,11 +380,11 @@ static enum exact_outcome let_program_decide(struct exact_driver *driver, enum e
     driver->order_left = fabric_only_clock(driver->fabric)->order;
     if (why == EXACT_EVENT)
         keep_from_idling(driver);
-    exchange_ponder(&driver->exchange, why == EXACT_IDLE);
+    exchange_ponder(&driver->exchange, why != EXACT_EVENT);
     return why;
 }
 
-/* Whether the program has posted work in its turn, or frames of others wait. */
+/* Whether the program has posted work in its turn, or the switches have nudged the NICs. */
 static bool program_goes_on(struct exact_driver *driver)
 {
     if (!driver->ponders)
@@ -405,6 +420,9 @@ static bool may_be_idle(struct exact_driver *driver)
 {
     if (!driver->event || driver->event_at != NEVER || *driver->event || driver->arrives != NEVER)
         return false;
+    picoseconds hold = exchange_asked_to_hold(&driver->exchange);
+    if (hold != NEVER && hold > fabric_now(driver->fabric))
+        return false; /* time passes up to then */
     bool works = activity(driver) == FABRIC_WORKS;
     if (works)
         keep_from_idling(driver);
@@ -433,7 +451,10 @@ static enum waited publish_window(struct exact_driver *driver, bool goes_on)
 
 static enum exact_outcome run_joined(struct exact_driver *driver, int64_t until_ns)
 {
+    bool stood = driver->ponders && driver->stands;
     bool goes_on = program_goes_on(driver);
+    if (stood && !goes_on)
+        return let_program_decide(driver, EXACT_STANDS);
     if (!driver->started)
         begin(driver);
     for (uint32_t rounds = 1;; rounds++) {
@@ -457,7 +478,7 @@ static enum exact_outcome run_joined(struct exact_driver *driver, int64_t until_
         if (own.done && other.done)
             return EXACT_FINISHED;
         if (has_come_to_stand(driver))
-            return EXACT_STANDS;
+            return driver->event ? let_program_decide(driver, EXACT_STANDS) : EXACT_STANDS;
         if (links_have_changed(driver) && !driver->stands)
             return EXACT_LINKS_CHANGED;
         run_window(driver);

@@ -162,6 +162,7 @@ bool exact_join(struct exact_driver *driver, int memory_fd, struct exact_wakes w
     watch_resume(driver);
     if (driver->side == EXACT_SWITCHES) {
         driver->exchange.memory->epoch = fabric_now(driver->fabric);
+        exchange_ask_to_hold(&driver->exchange, driver->hold);
         forget_cuts(driver);
     } else {
         driver->exchange.epoch = driver->exchange.memory->epoch;
@@ -194,6 +195,9 @@ void exact_stop_at_event(struct exact_driver *driver, const bool *event, int64_t
 void exact_hold(struct exact_driver *driver, int64_t at_ps)
 {
     driver->hold = at_ps;
+    driver->hold_is_new = true;
+    if (exact_has_joined(driver))
+        exchange_ask_to_hold(&driver->exchange, at_ps);
 }
 
 void exact_stop_at_link_changes(struct exact_driver *driver)

@@ -49,7 +49,8 @@ struct exact_driver {
     enum exact_side side;
     struct exchange exchange;
     picoseconds step, limit, stop, arrives;
-    picoseconds hold;       /* of the switches, as in struct window */
+    picoseconds hold;       /* of the switches: as exact_hold has it */
+    bool hold_is_new;       /* the NICs were not nudged since */
     picoseconds idle_after; /* frames that are still on the way then never arrive */
     picoseconds
         runs_on_until; /* of the switches: up to this time, also without frames on the way */

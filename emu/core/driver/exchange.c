@@ -189,6 +189,16 @@ void exchange_go_on(struct exchange *exchange)
     set_flag(&exchange->own->pondering, false);
 }
 
+void exchange_ask_to_hold(struct exchange *exchange, picoseconds at)
+{
+    __atomic_store_n(&exchange->own->hold, shifted(at, exchange->epoch), __ATOMIC_SEQ_CST);
+}
+
+picoseconds exchange_asked_to_hold(const struct exchange *exchange)
+{
+    return shifted(__atomic_load_n(&exchange->other->hold, __ATOMIC_SEQ_CST), -exchange->epoch);
+}
+
 void exchange_poll(struct exchange *exchange, bool polls)
 {
     set_flag(&exchange->own->polls, polls);

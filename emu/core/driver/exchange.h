@@ -65,7 +65,8 @@ struct window {
     picoseconds stop; /* the run ends then; NEVER: not known yet */
     picoseconds checked; /* of the NICs: the last end of a step, when the workload had not ended */
     picoseconds now;     /* everything up to this time has happened there */
-    picoseconds hold;    /* of the switches: both stand there, or at once if that is past; NEVER */
+    picoseconds hold;    /* of the NICs, as the switches have asked: both stand there, or at once if
+                            that is past; NEVER */
     uint64_t sent;       /* frames so far */
     enum fabric_activity activity; /* if programs post the NICs' work */
     /* At rest: its next event besides credit updates (NEVER: it has none); the time after which
@@ -84,6 +85,7 @@ struct exchange_side {
     bool wants_room;                   /* it cannot send before the other receives frames */
     ON_A_LINE struct window window[2]; /* by turn */
     picoseconds lookahead;             /* of the frames that it sends */
+    picoseconds hold;                  /* of the switches: for the next window of the NICs */
     bool pondering;                    /* a program decides what it does next, ... */
     bool idle;                         /* ... for which it may take hours */
     bool left;                         /* it publishes no more windows */
@@ -123,6 +125,10 @@ bool exchange_wait(struct exchange *exchange, uint32_t more, int64_t wait_ns);
 void exchange_ponder(struct exchange *exchange, bool is_idle);
 void exchange_go_on(struct exchange *exchange);
 bool exchange_other_ponders(const struct exchange *exchange);
+/* Of the switches: asks the NICs to stand then. Both know it from the next window of the NICs. */
+void exchange_ask_to_hold(struct exchange *exchange, picoseconds at);
+/* Of the NICs: when they should stand. */
+picoseconds exchange_asked_to_hold(const struct exchange *exchange);
 /* Whether this process waits for the eventfd `resume`, which the other then writes. */
 void exchange_poll(struct exchange *exchange, bool polls);
 /* Writes, and reads, the eventfds. */

@@ -32,6 +32,7 @@ struct uverbs_cm_request {
     uint32_t port_space; /* enum rdma_port_space */
     struct uverbs_cm_endpoint source, destination;
     bool reuses_address;
+    uint32_t backlog;      /* of a listener; 0: as many requests as there may be */
     uint8_t traffic_class; /* of the way to the other end */
     uint8_t ack_timeout;   /* a code, as of queue pairs; 0: the usual one */
     struct uverbs_cm_param param;

@@ -94,8 +94,8 @@ void uverbs_send_event(struct uverbs_client *client, uint32_t kind, uint32_t han
 /* Emulated time passes up to the next uverbs_set_time. Programs that read it meanwhile wait: a
  * thread that only seemed to wait (uverbs_seems_to_wait) sees its memory change before that. */
 void uverbs_let_time_pass(struct uverbs_server *server);
-/* The NICs are about to sleep, because nothing will happen. False: there is new work, or a wait
- * ends. While they rest, programs wake them in these cases. */
+/* The NICs are about to sleep, because nothing will happen. False: there is new work. While they
+ * rest, programs wake them when there is, or when a wait begins or changes. */
 bool uverbs_rest(struct uverbs_server *server);
 void uverbs_end_rest(struct uverbs_server *server);
 /* Programs see this time from now on; threads whose wait ends then go on. */

@@ -41,7 +41,8 @@ struct uverbs_client {
     uint32_t activity;   /* of the session, so far */
     int64_t looked_ns;   /* processor time of the process at the last look */
     int64_t computed_ns; /* since that activity */
-    int64_t patience_ns, patience_after_write_ns;
+    int64_t called_ns;   /* that, and while it called the library, since time last passed */
+    int64_t patience_ns, patience_after_write_ns, patience_with_calls_ns;
     int64_t charged_ns;     /* processor time that has passed as emulated time */
     picoseconds busy_until; /* it computes until then */
     clockid_t processor;

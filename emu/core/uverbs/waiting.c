@@ -9,6 +9,8 @@
  * it uses the processor without calling the library. After a while of that it counts as waiting, up
  * to the next change of memory by the NIC. So does a thread that computes for so long: it costs
  * emulated time then, if others wait. What it does meanwhile takes effect when time next stands.
+ * A thread that waits may also call the library in between, and so may one that prepares its work.
+ * The former do that for ever; so any counts as waiting that has done it for long.
  *
  * With hosts.cpu, the processor time that a process uses between two waits passes as emulated time
  * before its requests are taken and its waits end. */
@@ -33,6 +35,7 @@ enum {
     TURNS_BETWEEN_LOOKS = 64,      /* at requests */
     LONGEST_PATIENCE_NS = 4000000, /* of processor time, which counts more on a busy machine */
     SHORTEST_PATIENCE_NS = 500000,
+    LONGEST_PATIENCE_WITH_CALLS_NS = 1000000000,
     MOST_NS_A_LOOK = 200000, /* more is a pause of the whole machine */
     PATH_BYTES = 64,
     STATE_BYTES = 128
@@ -129,7 +132,9 @@ static void count_computing(struct uverbs_client *client)
 {
     int64_t now_ns = processor_ns(client), used_ns = now_ns - client->looked_ns;
     client->looked_ns = now_ns;
-    client->computed_ns += used_ns < MOST_NS_A_LOOK ? used_ns : MOST_NS_A_LOOK;
+    used_ns = used_ns < MOST_NS_A_LOOK ? used_ns : MOST_NS_A_LOOK;
+    client->computed_ns += used_ns;
+    client->called_ns += used_ns;
 }
 
 void uverbs_begin_waiting(struct uverbs_client *client)
@@ -137,6 +142,7 @@ void uverbs_begin_waiting(struct uverbs_client *client)
     if (clock_getcpuclockid((pid_t)client->pid, &client->processor) != 0)
         client->processor = CLOCK_MONOTONIC;
     client->patience_ns = client->patience_after_write_ns = LONGEST_PATIENCE_NS;
+    client->patience_with_calls_ns = LONGEST_PATIENCE_WITH_CALLS_NS;
     client->writes = nic_writes(client->nic);
     client->charged_ns = processor_ns(client);
     begin_anew(client);
@@ -153,23 +159,41 @@ static void learn(struct uverbs_client *client)
     client->has_found = false;
 }
 
+/* Whether it has lasted so long. The next time it takes less. */
+static bool is_over(int64_t lasted_ns, int64_t *patience_ns)
+{
+    if (lasted_ns < *patience_ns)
+        return false;
+    if (*patience_ns > SHORTEST_PATIENCE_NS)
+        *patience_ns /= 2;
+    return true;
+}
+
 static bool spins(struct uverbs_client *client)
 {
+    if (!client->spins)
+        count_computing(client);
     if (client->activity != activity_of(client)) {
         learn(client);
         begin_anew(client);
     }
     if (client->spins)
         return true;
-    count_computing(client);
     int64_t *patience = client->has_found ? &client->patience_after_write_ns : &client->patience_ns;
-    if (client->computed_ns < *patience)
+    if (!is_over(client->computed_ns, patience) &&
+        !is_over(client->called_ns, &client->patience_with_calls_ns))
         return false;
-    if (*patience > SHORTEST_PATIENCE_NS)
-        *patience /= 2;
     client->has_found = false;
     client->spins = true;
     return true;
+}
+
+/* Time is about to pass. One that really waits does not seem to. */
+static void forget_calls(struct uverbs_client *client)
+{
+    client->called_ns = 0;
+    if (!client->spins)
+        client->patience_with_calls_ns = LONGEST_PATIENCE_WITH_CALLS_NS;
 }
 
 bool uverbs_seems_to_wait(const struct uverbs_server *server)
@@ -324,8 +348,10 @@ static bool waits_for_news(const struct uverbs_client *client)
 void uverbs_let_time_pass(struct uverbs_server *server)
 {
     __atomic_store_n(&server->time->passes, 1, __ATOMIC_SEQ_CST);
-    for (const struct uverbs_client *client = server->clients; client; client = client->next)
+    for (struct uverbs_client *client = server->clients; client; client = client->next) {
         nic_watch_writes(client->nic, NULL);
+        forget_calls(client);
+    }
     for (const struct uverbs_client *client = server->clients; client; client = client->next)
         if (client->spins || waits_for_news(client))
             nic_watch_writes(client->nic, server->event);
@@ -386,7 +412,7 @@ static bool has_new_work(const struct uverbs_server *server)
 bool uverbs_rest(struct uverbs_server *server)
 {
     set_resting(server, true);
-    return !has_new_work(server) && uverbs_earliest_end(server, INT64_MAX) == INT64_MAX;
+    return !has_new_work(server);
 }
 
 void uverbs_end_rest(struct uverbs_server *server)

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from emu.errors import RemoteProtocolError
 from emu.lab.ipc.codec import Message, from_line, to_line
+from emu.lab.ipc.files import receive
 from emu.lab.ipc.messages import Failure
 
 M = TypeVar("M")
@@ -136,7 +137,7 @@ class Channel:
 
     def _read(self) -> None:
         with _gone_is_eof():
-            data, files, flags, _ = socket.recv_fds(self._socket, _CHUNK, _MAX_FDS)
+            data, files, flags = receive(self._socket, _CHUNK, _MAX_FDS)
         if not data:
             raise EOFError
         self._received += data

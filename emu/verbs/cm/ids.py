@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -26,6 +27,8 @@ from emu.verbs.cm.path import ConnParam, Event, EventKind, Path, Tell
 from emu.verbs.objects import Command, Refused
 
 _LOOPBACK = 127
+_MOST_BACKLOG = 1024
+"""Of requests that wait at a listener: Linux' usual limit (max_backlog of rdma_ucm)."""
 _MOST_PRIVATE = {
     (lib.UVERBS_CM_CONNECT, PortSpace.TCP): Req.private_bytes - HEADER_BYTES,
     (lib.UVERBS_CM_CONNECT, PortSpace.UDP): SidrReq.private_bytes - HEADER_BYTES,
@@ -47,27 +50,40 @@ class _Pending:
 
 
 class _Channel:
-    """An event channel: the end of a pipe, and what it announces."""
+    """An event channel: a pipe, and what it announces."""
 
     def __init__(self, file: int, client: Any) -> None:
-        self._file, self._client = file, client
-        self.pending: deque[_Pending] = deque()
+        """`file`: the pipe's end for writing."""
+        self._writing, self._client = os.dup(file), client
+        self._reading = os.open(f"/proc/self/fd/{file}", os.O_RDONLY | os.O_NONBLOCK)
+        self._pending: deque[_Pending] = deque()
 
     def put(self, pending: _Pending) -> None:
-        self.pending.append(pending)
+        self._pending.append(pending)
         lib.uverbs_have_news(self._client)
         with suppress(OSError):  # it is full of such bytes, or the program has closed it
-            os.write(self._file, b"\0")
+            os.write(self._writing, b"\0")
 
-    def take_from(self, other: _Channel, id_: Identifier) -> None:
-        """Gets that identifier's events."""
-        moved = [one for one in other.pending if one.id is id_ and one.listener is None]
-        other.pending = deque(one for one in other.pending if one not in moved)
-        for one in moved:
-            self.put(one)
+    def next(self) -> _Pending | None:
+        """The program has read an announcement; None: of an event that was taken out since."""
+        return self._pending.popleft() if self._pending else None
+
+    def requests_for(self, listener: Identifier) -> list[Identifier]:
+        return [one.id for one in self._pending if one.listener is listener]
+
+    def take_out(self, leaves: Callable[[_Pending], bool]) -> list[_Pending]:
+        """Takes out events, and their announcements: a program that finds one waits for the
+        event."""
+        taken = [one for one in self._pending if leaves(one)]
+        self._pending = deque(one for one in self._pending if one not in taken)
+        if taken:
+            with suppress(BlockingIOError):  # threads of the program have read them
+                os.read(self._reading, len(taken))
+        return taken
 
     def close(self) -> None:
-        os.close(self._file)
+        os.close(self._writing)
+        os.close(self._reading)
 
 
 class Identifier:
@@ -81,6 +97,12 @@ class Identifier:
         self.path: Path | None = None
         self.talk: Talk | None = None
         self.is_bound = False
+        self.backlog = _MOST_BACKLOG
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many requests wait that another one is rejected."""
+        return len(self.channel.requests_for(self)) >= self.backlog
 
     def requested(self, talk: Talk) -> Tell:
         """Makes the identifier of a request that has come."""
@@ -180,11 +202,11 @@ class ProgramIds:
     # ---- event channels ----------------------------------------------------------------
 
     def _create_channel(self, request: Any, files: Sequence[int], reply: Any) -> None:
-        if len(files) != 1:
-            raise Refused(errno.EINVAL, f"{len(files)} files came with it instead of 1")
+        if len(files) != 1 or not stat.S_ISFIFO(os.fstat(files[0]).st_mode):
+            raise Refused(errno.EINVAL, "what came with it is not one end of a pipe")
         os.set_blocking(files[0], False)
         reply.handle = self._next()
-        self._channels[reply.handle] = _Channel(os.dup(files[0]), self._client)
+        self._channels[reply.handle] = _Channel(files[0], self._client)
 
     def _destroy_channel(self, request: Any, files: Sequence[int], reply: Any) -> None:
         channel = self._channel(request.handle)
@@ -194,10 +216,9 @@ class ProgramIds:
         channel.close()
 
     def _get_event(self, request: Any, files: Sequence[int], reply: Any) -> None:
-        channel = self._channel(request.handle)
-        if not channel.pending:
+        pending = self._channel(request.handle).next()
+        if pending is None:
             raise Refused(errno.EAGAIN, "there is no event")
-        pending = channel.pending.popleft()
         event = reply.cm.event
         event.kind, event.status = pending.event.kind, pending.event.status
         event.id = pending.id.handle
@@ -220,9 +241,9 @@ class ProgramIds:
     def _end(self, id_: Identifier) -> None:
         if self._ids.pop(id_.handle, None) is None:
             return
-        requests = [one.id for one in id_.channel.pending if one.listener is id_]
+        requests = id_.channel.requests_for(id_)
         ended = {id_, *requests}
-        id_.channel.pending = deque(one for one in id_.channel.pending if one.id not in ended)
+        id_.channel.take_out(lambda one: one.id in ended)
         if id_.is_bound:
             self._manager.ports.release(id_, id_.space, id_.source.port)
         if id_.talk:
@@ -233,7 +254,8 @@ class ProgramIds:
     def _migrate_id(self, request: Any, files: Sequence[int], reply: Any) -> None:
         id_, channel = self._id(request), self._channel(request.cm.channel)
         if channel is not id_.channel:
-            channel.take_from(id_.channel, id_)
+            for one in id_.channel.take_out(lambda one: one.id is id_ and one.listener is None):
+                channel.put(one)
         id_.channel = channel
 
     # ---- addresses -----------------------------------------------------------------------
@@ -292,6 +314,7 @@ class ProgramIds:
         if id_.talk or self._manager.ports.listener(id_.space, id_.source.port) is id_:
             raise Refused(errno.EINVAL, "the identifier listens or connects already")
         self._manager.ports.listen(id_, id_.space, id_.source.port)
+        id_.backlog = min(request.cm.backlog or _MOST_BACKLOG, _MOST_BACKLOG)
         _fill_state(reply.cm.state, id_)
 
     def _connect(self, request: Any, files: Sequence[int], reply: Any) -> None:

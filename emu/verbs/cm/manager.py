@@ -43,6 +43,10 @@ Talk = Connection | Lookup
 _Key = tuple[int, type[Message], int]
 """Of a request: the address of the NIC that sent it, its kind, the ID of that end."""
 
+_NOBODY_LISTENS = Reason.INVALID_SERVICE_ID, SidrStatus.UNSUPPORTED_SERVICE
+_IS_FULL = Reason.CONSUMER, SidrStatus.REJECTED
+"""As Linux answers what its listeners do not take."""
+
 SendPacket = Callable[[int, int, bytes], None]
 """Sends a datagram to the address of a NIC, with a service level."""
 
@@ -51,6 +55,10 @@ class Listener(Protocol):
     """Who listens at a port."""
 
     source: Endpoint
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it takes no more now."""
 
     def requested(self, talk: Talk) -> Tell:
         """Takes a new connection or lookup. Returns who gets its events."""
@@ -158,9 +166,12 @@ class Manager:
         path = self.network.path_back(request, source)
         found = self._listener(request)
         if found is None:
-            self._refuse(request, path, transaction)
+            self._refuse(request, path, transaction, *_NOBODY_LISTENS)
             return
         listener, event = found
+        if listener.is_full:
+            self._refuse(request, path, transaction, *_IS_FULL)
+            return
         talk = self.connection(path) if isinstance(request, Req) else self.lookup(path)
         self._received[key] = talk
         self._keys[talk.local_id] = key
@@ -191,14 +202,19 @@ class Manager:
         )
         return listener, event
 
-    def _refuse(self, request: Req | SidrReq, path: Path, transaction: int) -> None:
+    def _refuse(
+        self,
+        request: Req | SidrReq,
+        path: Path,
+        transaction: int,
+        reason: Reason,
+        status: SidrStatus,
+    ) -> None:
         answer: Message
         if isinstance(request, Req):
-            answer = Rej(0, request.local_id, Rejected.REQ, Reason.INVALID_SERVICE_ID)
+            answer = Rej(0, request.local_id, Rejected.REQ, reason)
         else:
-            answer = SidrRep(
-                request.request_id, SidrStatus.UNSUPPORTED_SERVICE, 0, request.service_id, 0
-            )
+            answer = SidrRep(request.request_id, status, 0, request.service_id, 0)
         self._send(path.address, path.sl, build(answer, transaction))
 
     def _answered(self, message: Message, source: int, transaction: int, now: int) -> None:

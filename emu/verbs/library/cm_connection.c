@@ -84,9 +84,8 @@ static int fill(const struct cm_id *id, const struct rdma_conn_param *from,
 EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
     struct cm_id *own = own_id(id);
-    struct uverbs_request request = {0};
+    struct uverbs_request request = {.cm = {.backlog = backlog > 0 ? (uint32_t)backlog : 0}};
     struct uverbs_reply reply;
-    (void)backlog; /* requests wait until the program takes them */
     int error = ask_about(own, UVERBS_CM_LISTEN, &request, &reply);
     if (!error)
         set_addresses(own, &reply.cm.state);

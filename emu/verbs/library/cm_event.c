@@ -9,8 +9,6 @@
 
 #include "cm_library.h"
 
-enum { FIRST_WAIT_NS = 1000, LONGEST_WAIT_NS = 1000000 };
-
 /* ---- channels -------------------------------------------------------------------------------- */
 
 EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
@@ -152,35 +150,18 @@ static int take(struct cm_event *to, struct cm_id *id, struct cm_id *listener,
 
 /* ---- taking events --------------------------------------------------------------------------- */
 
-/* On the exact clock a program that looks in vain lets time pass; the longer it does so, the less
- * often it looks. */
-static void wait_after_empty_look(bool found)
-{
-    static __thread int64_t wait_ns = FIRST_WAIT_NS;
-    const struct connection *nics = connection();
-    if (found) {
-        wait_ns = FIRST_WAIT_NS;
-    } else if (nics && nics->clock.is_exact) {
-        wait_for_news(emulated_ns() + wait_ns);
-        wait_ns = wait_ns < LONGEST_WAIT_NS ? 2 * wait_ns : wait_ns;
-    }
-}
-
 /* Waits for the announcement of an event, unless the program has made the file non-blocking.
  * Returns what `read` does; 0: the channel is destroyed, or the NICs have ended. */
-static ssize_t await_announcement(int fd)
+static ssize_t await_announcement(const struct cm_channel *of)
 {
     char announcement;
-    bool looked = false;
-    for (;;) {
-        ssize_t got = read(fd, &announcement, sizeof announcement);
-        if (got >= 0)
-            wait_after_empty_look(true);
-        if (got >= 0 || errno != EAGAIN || looked)
-            return got;
-        wait_after_empty_look(false);
-        looked = true;
+    ssize_t got = read(of->channel.fd, &announcement, sizeof announcement);
+    if (got < 0 && errno == EAGAIN) {
+        wait_after_not_yet(of, of->events);
+        got = read(of->channel.fd, &announcement, sizeof announcement);
     }
+    looks_elsewhere |= got > 0;
+    return got;
 }
 
 /* A thread that waits at a channel which another one destroys waits for ever, as on Linux. */
@@ -205,8 +186,11 @@ static struct cm_event *next_event(uint32_t channel)
     struct cm_id *id =
         listener ? id_of_request(listener, reply.cm.event.id) : id_of(reply.cm.event.id);
     error = made && id ? take(made, id, listener, &reply.cm) : ENOMEM;
-    if (!error)
+    if (!error) {
+        made->of = listener ? listener : id;
+        count_event(&made->of->events);
         return made;
+    }
     free(made);
     errno = error;
     return NULL;
@@ -214,24 +198,29 @@ static struct cm_event *next_event(uint32_t channel)
 
 EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
-    uint32_t handle = ((struct cm_channel *)channel)->handle;
+    struct cm_channel *own = (struct cm_channel *)channel;
     struct cm_event *made;
     is_active();
-    do { /* an announcement outlives its event */
-        ssize_t got = await_announcement(channel->fd);
+    do { /* another thread may have got the event */
+        ssize_t got = await_announcement(own);
         if (got < 0)
             return -1;
-        made = next_event(handle);
+        made = next_event(own->handle);
         if (!made && got == 0 && errno == EINVAL)
             wait_for_ever();
     } while (!made && errno == EAGAIN);
+    if (made)
+        count_event(&own->events);
     *event = made ? &made->event : NULL;
     return made ? 0 : -1;
 }
 
 EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
 {
-    free((struct cm_event *)event);
+    struct cm_event *own = (struct cm_event *)event;
+    struct cm_id *of = own->of;
+    free(own);
+    acknowledge(&of->acknowledged, 1);
     return 0;
 }
 

@@ -162,6 +162,15 @@ struct cm_id *id_of_request(struct cm_id *listener, uint32_t handle)
     return made;
 }
 
+/* Until the program has acknowledged them. */
+static void await_events(struct cm_id *own)
+{
+    if (own->id.event)
+        rdma_ack_cm_event(own->id.event);
+    own->id.event = NULL;
+    await_acknowledgements(&own->acknowledged, &own->events);
+}
+
 EXPORT int rdma_destroy_id(struct rdma_cm_id *id)
 {
     struct cm_id *own = own_id(id);
@@ -171,8 +180,7 @@ EXPORT int rdma_destroy_id(struct rdma_cm_id *id)
     if (error)
         return result_of(error);
     forget_id(own);
-    if (id->event)
-        rdma_ack_cm_event(id->event);
+    await_events(own);
     if (own->is_sync)
         rdma_destroy_event_channel(id->channel);
     free(own);
@@ -193,10 +201,7 @@ EXPORT int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *cha
             rdma_destroy_event_channel(to);
         return result_of(error);
     }
-    if (id->event) {
-        rdma_ack_cm_event(id->event);
-        id->event = NULL;
-    }
+    await_events(own);
     if (own->is_sync)
         rdma_destroy_event_channel(id->channel);
     own->is_sync = !channel;

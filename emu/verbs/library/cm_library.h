@@ -21,10 +21,12 @@
 struct cm_channel {
     struct rdma_event_channel channel;
     uint32_t handle;
+    uint32_t events; /* that the program got */
 };
 
 struct cm_event {
     struct rdma_cm_event event;
+    struct cm_id *of; /* that cannot be destroyed before it is acknowledged */
     uint8_t private_data[UVERBS_CM_PRIVATE_BYTES];
 };
 
@@ -36,6 +38,7 @@ struct cm_id {
     bool reuses_address;
     uint8_t traffic_class, ack_timeout;
     uint8_t responder_resources, initiator_depth; /* of the connection */
+    uint32_t events, acknowledged;                /* that the program got; of these, ended */
     struct ibv_sa_path_rec path;
     /* Of an endpoint: */
     bool makes_qps; /* for its requests, like this: */

@@ -133,12 +133,20 @@ static int connect_to(const char *path)
     return fd;
 }
 
+enum { OWN_FILES = 4 };
+
+static void list_files(struct connection *of, int *files[OWN_FILES])
+{
+    int *const all[] = {&of->socket, &of->memory_fd, &of->bell_fd, &of->events_fd};
+    memcpy(files, all, sizeof all);
+}
+
 static void end_session(struct connection *made)
 {
-    const int files[] = {made->socket, made->memory_fd, made->bell_fd, made->events_fd};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (files[i] >= 0)
-            close(files[i]);
+    int *files[OWN_FILES];
+    list_files(made, files);
+    for (int i = 0; i < OWN_FILES; i++)
+        drop_file(files[i]);
     if (made->session)
         munmap(made->session, sizeof *made->session);
     if (made->time)
@@ -176,35 +184,19 @@ static int open_session(struct connection *made, struct uverbs_reply *reply)
     return error ? error : made->time ? 0 : ENOMEM;
 }
 
-/* A child has its own connection, from its first call on, and its own memory. The parent's session
- * stays mapped, as its thread may still have a place there; but what the child writes into it is
- * lost. */
-static void in_child(void)
+/* The parent's session stays mapped, as its thread may still have a place there; but what the child
+ * writes into it is lost. */
+void forget_connection(void)
 {
     copy_shared_pages(connected.memory_fd);
     if (connected.session) {
         reconnects |= connected.clock.is_exact;
-        close(connected.socket);
-        close(connected.memory_fd);
-        close(connected.bell_fd);
-        close(connected.events_fd);
         mmap(connected.session, sizeof *connected.session, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         connected = (struct connection){.socket = -1};
     }
     pthread_mutex_init(&lock, NULL);
     pthread_mutex_init(&asking, NULL);
-    own_queue_memory();
-    forget_objects();
-    forget_place();
-    forget_alarms();
-    forget_timers();
-    forget_threads();
-}
-
-__attribute__((constructor)) static void watch_forks(void)
-{
-    pthread_atfork(before_fork, after_fork, in_child);
 }
 
 /* A program that finds no device should know why, once. */
@@ -239,6 +231,10 @@ static int open_connection(void)
     }
     install_traps();
     connected = made;
+    int *files[OWN_FILES];
+    list_files(&connected, files);
+    for (int i = 0; i < OWN_FILES; i++)
+        keep_file(files[i]);
     if (made.clock.is_exact)
         count_threads();
     release_time();

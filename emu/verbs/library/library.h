@@ -66,6 +66,7 @@ struct emu_mr {
 struct emu_channel {
     struct ibv_comp_channel channel;
     uint32_t handle;
+    uint32_t events; /* that the program got */
 };
 
 struct emu_cq {
@@ -105,6 +106,7 @@ struct emu_qp {
     struct ibv_qp_attr attr; /* as modified so far */
     struct ibv_qp_init_attr init_attr;
     uint32_t async_events; /* that the program got */
+    int64_t queried_ns;    /* by the last ibv_query_qp */
     /* Of ibv_wr_start to ibv_wr_complete. */
     struct uverbs_wqe *building;
     uint32_t first_built;
@@ -134,6 +136,8 @@ struct connection {
 const struct connection *connection(void);
 /* NULL: there is none yet. A child of a program that has one gets its own. */
 const struct connection *present_connection(void);
+/* In a child, which has its own from its first call on. Copies the shared pages, too. */
+void forget_connection(void);
 /* Sends a request with files (closed by the caller) and waits for its reply. Returns 0 or errno. */
 int ask(const struct uverbs_request *request, const int *files, unsigned count,
         struct uverbs_reply *reply);
@@ -148,6 +152,22 @@ void wake_nics(void);
 void debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Says so, sets errno, and returns EOPNOTSUPP. */
 int unsupported(const char *what);
+
+/* ---- kept_files.c: descriptors that the program cannot close --------------------------------- */
+
+/* From now on up to drop_file. `file`: where the library looks up its number, which may change. */
+void keep_file(int *file);
+/* Closes it, and sets its number to -1. */
+void drop_file(int *file);
+/* In a child: closes its copies of its parent's. */
+void forget_files(void);
+
+/* ---- forks.c ------------------------------------------------------------------------------ */
+
+/* Whether a system call, with its arguments, makes a child with memory of its own. */
+bool is_fork(long number, const long *arguments);
+/* Makes it, and returns as the system call does. */
+long fork_by_call(long number, const long *arguments);
 
 /* ---- handles.c: the objects of this process, by handle and by queue pair number ------------- */
 
@@ -176,6 +196,8 @@ void forget_objects(void);
 
 /* Counts an event that the program gets of that handle. */
 void count_event(uint32_t *events);
+/* The program has acknowledged so many. */
+void acknowledge(uint32_t *acknowledged, uint32_t events);
 /* Waits until `acknowledged` has reached the events that the program got of an object. */
 void await_acknowledgements(const uint32_t *acknowledged, const uint32_t *events);
 
@@ -245,6 +267,8 @@ int ring_create(struct emu_ring *ring, uint32_t slots, uint32_t inline_bytes);
 void ring_destroy(struct emu_ring *ring);
 /* Where the next request goes; the caller raises `head`. NULL: the queue is full. */
 struct uverbs_wqe *ring_next(struct emu_ring *ring);
+/* Requests whose place is free again. */
+uint32_t ring_ended(const struct emu_ring *ring);
 
 /* ---- functions of contexts ------------------------------------------------------------------ */
 
@@ -265,8 +289,6 @@ void set_poll_functions(struct emu_cq *cq);
 /* The NICs have reset or removed the queue pair: its completions that were not polled go, too. */
 void drop_completions(struct emu_qp *qp);
 
-/* The thread has posted or taken something since it last polled in vain. */
-extern __thread bool looks_elsewhere;
 /* ---- unsupported.c ----------------------------------------------------------------------------
  */
 
@@ -278,6 +300,13 @@ void refuse_the_rest(struct verbs_context *verbs);
 /* The calling thread waits until something has happened to its queues, or until a time. True: a
  * signal has interrupted that. */
 bool wait_for_news(int64_t until_ns);
+/* A call is about to say "not yet": the queue is empty, or full. On the exact clock that is a
+ * reason to let time pass, but for the first time, after which the program may have other things to
+ * do. Later on, too, it looks elsewhere from time to time; the longer it asks in vain, the less
+ * often. `progress`: a number that changes when the object does. */
+void wait_after_not_yet(const void *object, uint32_t progress);
+/* The thread has posted or taken something since such a call. */
+extern __thread bool looks_elsewhere;
 /* The two halves of a wait: emulated time may pass after the first. */
 uint32_t begin_wait(int64_t until_ns, enum uverbs_news news);
 bool end_wait(uint32_t wakes);
@@ -348,6 +377,8 @@ int wait_in_slices(attempt *attempt, void *of, int64_t until_ns);
 
 /* ---- timers.c ------------------------------------------------------------------------------ */
 
+/* The program closes this descriptor; it may be that of a timer. */
+void close_timer(int file);
 /* In a child. */
 void forget_timers(void);
 

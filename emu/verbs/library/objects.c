@@ -1,7 +1,6 @@
 /* Protection domains, memory regions, completion queues and their channels, shared receive
  * queues. */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,17 +14,24 @@ void count_event(uint32_t *events)
     __atomic_add_fetch(events, 1, __ATOMIC_SEQ_CST);
 }
 
+static pthread_mutex_t acknowledging = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t was_acknowledged = PTHREAD_COND_INITIALIZER;
+
+void acknowledge(uint32_t *acknowledged, uint32_t events)
+{
+    pthread_mutex_lock(&acknowledging);
+    __atomic_add_fetch(acknowledged, events, __ATOMIC_SEQ_CST);
+    pthread_cond_broadcast(&was_acknowledged);
+    pthread_mutex_unlock(&acknowledging);
+}
+
 void await_acknowledgements(const uint32_t *acknowledged, const uint32_t *events)
 {
-    enum { LOOK_AGAIN_NS = 1000 };
-    const struct connection *nics = connection();
+    pthread_mutex_lock(&acknowledging);
     while (__atomic_load_n(acknowledged, __ATOMIC_SEQ_CST) !=
-           __atomic_load_n(events, __ATOMIC_SEQ_CST)) {
-        if (nics && nics->clock.is_exact)
-            wait_for_news(emulated_ns() + LOOK_AGAIN_NS);
-        else
-            sched_yield();
-    }
+           __atomic_load_n(events, __ATOMIC_SEQ_CST))
+        pthread_cond_wait(&was_acknowledged, &acknowledging);
+    pthread_mutex_unlock(&acknowledging);
 }
 
 /* ---- protection domains --------------------------------------------------------------------- */

@@ -11,10 +11,6 @@
  * this one). */
 enum { ROCE_HAS_UDP = 8, ROCE_HAS_IPV4 = 2 };
 
-enum { FIRST_WAIT_NS = 1000, LONGEST_WAIT_NS = 1000000 };
-
-__thread bool looks_elsewhere;
-
 static const enum ibv_wc_status statuses[] = {
     [STATUS_SUCCESS] = IBV_WC_SUCCESS,
     [STATUS_LOC_LEN_ERR] = IBV_WC_LOC_LEN_ERR,
@@ -143,26 +139,6 @@ static bool take(struct emu_cq *cq, struct uverbs_cqe *entry)
     return false;
 }
 
-/* On the exact clock a queue that stays empty is a reason to let time pass. After the first look at
- * it the program may have other things to do. Later on, too, it looks elsewhere from time to time;
- * the longer it polls in vain, the less often. */
-static void wait_after_empty_poll(const struct emu_cq *cq)
-{
-    static __thread const struct emu_cq *of;
-    static __thread uint32_t seen;
-    static __thread int64_t wait_ns;
-    const struct connection *nics = connection();
-    bool is_first = looks_elsewhere;
-    looks_elsewhere = false;
-    if (!nics || !nics->clock.is_exact || is_first)
-        return;
-    if (of != cq || seen != cq->tail)
-        wait_ns = FIRST_WAIT_NS;
-    of = cq, seen = cq->tail;
-    wait_for_news(emulated_ns() + wait_ns);
-    wait_ns = wait_ns < LONGEST_WAIT_NS ? 2 * wait_ns : wait_ns;
-}
-
 static struct ibv_wc as_wc(const struct uverbs_cqe *entry)
 {
     return (struct ibv_wc){.wr_id = entry->wr_id,
@@ -200,7 +176,7 @@ int poll_cq(struct ibv_cq *of, int entries, struct ibv_wc *wc)
     int taken = take_several(cq, entries, wc);
     if (taken || entries < 1)
         return taken;
-    wait_after_empty_poll(cq);
+    wait_after_not_yet(cq, cq->tail);
     return take_several(cq, entries, wc);
 }
 
@@ -231,7 +207,7 @@ static int start_poll(struct ibv_cq_ex *of, struct ibv_poll_cq_attr *attr)
     if (next_poll(of) == 0)
         return 0;
     pthread_mutex_unlock(&cq->lock);
-    wait_after_empty_poll(cq);
+    wait_after_not_yet(cq, cq->tail);
     pthread_mutex_lock(&cq->lock);
     if (next_poll(of) == 0)
         return 0;
@@ -328,14 +304,15 @@ void set_poll_functions(struct emu_cq *made)
  * -------------------------------------------------------------------------------------- */
 
 /* The NICs write an event at the next completion. If one is there already, so is its event, as IBTA
- * has it for a completion that came before the request: none. */
+ * has it for a completion that came before the request: none. A program that requests it once more
+ * waits for it. */
 int req_notify_cq(struct ibv_cq *of, int solicited_only)
 {
     struct emu_cq *cq = (struct emu_cq *)of;
+    uint32_t armed = solicited_only ? UVERBS_ARMED_SOLICITED : UVERBS_ARMED;
     is_active();
-    __atomic_store_n(&cq->shared->armed,
-                     (uint32_t)(solicited_only ? UVERBS_ARMED_SOLICITED : UVERBS_ARMED),
-                     __ATOMIC_SEQ_CST);
+    if (__atomic_exchange_n(&cq->shared->armed, armed, __ATOMIC_SEQ_CST) == armed)
+        wait_after_not_yet(cq, cq->tail);
     return 0;
 }
 
@@ -345,19 +322,33 @@ static int read_event(int fd, struct uverbs_event *event)
     ssize_t got = read(fd, event, sizeof *event);
     if (got >= 0 && got != (ssize_t)sizeof *event)
         errno = EIO; /* the NICs have ended */
+    looks_elsewhere |= got > 0;
     return got == (ssize_t)sizeof *event ? 0 : -1;
+}
+
+/* As read_event; a program that has made the file non-blocking may look again and again. */
+static int next_event(int fd, struct uverbs_event *event, const void *of, uint32_t taken)
+{
+    if (read_event(fd, event) == 0)
+        return 0;
+    if (errno != EAGAIN)
+        return -1;
+    wait_after_not_yet(of, taken);
+    return read_event(fd, event);
 }
 
 EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
+    struct emu_channel *own = (struct emu_channel *)channel;
     struct uverbs_event event;
     struct emu_cq *of;
     is_active();
     do { /* events of queues that have been destroyed are left out */
-        if (read_event(channel->fd, &event) != 0)
+        if (next_event(channel->fd, &event, own, own->events) != 0)
             return -1;
         of = object_of(event.handle);
     } while (!of);
+    count_event(&own->events);
     count_event(&of->events);
     *cq = ibv_cq_ex_to_cq(&of->cq);
     *cq_context = (*cq)->cq_context;
@@ -366,7 +357,7 @@ EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq
 
 EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned count)
 {
-    __atomic_add_fetch(&cq->comp_events_completed, count, __ATOMIC_SEQ_CST);
+    acknowledge(&cq->comp_events_completed, count);
 }
 
 static bool is_of_port(const struct ibv_async_event *event)
@@ -398,12 +389,14 @@ EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_eve
         [UVERBS_PORT_ERROR] = IBV_EVENT_PORT_ERR,
         [UVERBS_LAST_WQE_REACHED] = IBV_EVENT_QP_LAST_WQE_REACHED,
     };
+    static uint32_t taken;
     struct uverbs_event event;
     void *of;
     is_active();
     do { /* events of objects that have been destroyed are left out */
-        if (read_event(context->async_fd, &event) != 0)
+        if (next_event(context->async_fd, &event, context, taken) != 0)
             return -1;
+        count_event(&taken);
         of = object_of(event.handle);
     } while (event.handle != UVERBS_NONE && !of);
     to->event_type = types[event.kind % (sizeof types / sizeof *types)];
@@ -425,5 +418,5 @@ EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
     else if (!is_of_port(event))
         acknowledged = &event->element.qp->events_completed;
     if (acknowledged)
-        __atomic_add_fetch(acknowledged, 1, __ATOMIC_SEQ_CST);
+        acknowledge(acknowledged, 1);
 }

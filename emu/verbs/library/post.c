@@ -128,6 +128,14 @@ static int put_send(struct emu_qp *qp, const struct ibv_send_wr *wr)
     return 0;
 }
 
+/* Returns the error. A program whose queue is full may try again and again. */
+static int after_post(const struct emu_ring *ring, int error)
+{
+    if (error == ENOMEM)
+        wait_after_not_yet(ring, ring_ended(ring));
+    return error;
+}
+
 int post_send(struct ibv_qp *of, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     struct emu_qp *qp = (struct emu_qp *)of;
@@ -142,7 +150,7 @@ int post_send(struct ibv_qp *of, struct ibv_send_wr *wr, struct ibv_send_wr **ba
     if (qp->sends.head != before)
         ring_doorbell(&qp->sends);
     pthread_mutex_unlock(&qp->sends.lock);
-    return error;
+    return after_post(&qp->sends, error);
 }
 
 static int put_receives(struct emu_ring *ring, uint32_t max_sge, struct ibv_recv_wr *wr,
@@ -168,7 +176,7 @@ static int put_receives(struct emu_ring *ring, uint32_t max_sge, struct ibv_recv
     if (ring->head != before)
         ring_doorbell(ring);
     pthread_mutex_unlock(&ring->lock);
-    return error;
+    return after_post(ring, error);
 }
 
 int post_recv(struct ibv_qp *of, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
@@ -322,8 +330,9 @@ static int wr_complete(struct ibv_qp_ex *of)
         qp->sends.head = qp->first_built;
     else if (qp->sends.head != qp->first_built)
         ring_doorbell(&qp->sends);
+    int error = qp->building_error;
     pthread_mutex_unlock(&qp->sends.lock);
-    return qp->building_error;
+    return after_post(&qp->sends, error);
 }
 
 static void wr_abort(struct ibv_qp_ex *of)

@@ -107,6 +107,7 @@ static struct ibv_qp *new_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
         errno = error;
         return NULL;
     }
+    made->queried_ns = -1;
     made->sends.doorbell = 2 * reply.handle;
     made->receives.doorbell = 2 * reply.handle + 1;
     made->srq = (struct emu_srq *)attr->srq;
@@ -308,10 +309,13 @@ EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
                         struct ibv_qp_init_attr *init_attr)
 {
-    const struct emu_qp *own = (struct emu_qp *)qp;
+    struct emu_qp *own = (struct emu_qp *)qp;
     struct uverbs_request request = {.command = UVERBS_QUERY_QP, .handle = qp->handle};
     struct uverbs_reply reply;
     (void)mask;
+    if (own->queried_ns == emulated_ns()) /* for the state that it waits for */
+        wait_after_not_yet(own, qp->state);
+    own->queried_ns = emulated_ns();
     int error = ask_for_object(own, &request, &reply);
     if (error)
         return error;

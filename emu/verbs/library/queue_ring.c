@@ -23,11 +23,15 @@ void ring_destroy(struct emu_ring *ring)
     ring->shared = NULL;
 }
 
+uint32_t ring_ended(const struct emu_ring *ring)
+{
+    return __atomic_load_n(&ring->completed, __ATOMIC_ACQUIRE) +
+           __atomic_load_n(&ring->shared->dropped, __ATOMIC_ACQUIRE);
+}
+
 struct uverbs_wqe *ring_next(struct emu_ring *ring)
 {
-    uint32_t ended = __atomic_load_n(&ring->completed, __ATOMIC_ACQUIRE) +
-                     __atomic_load_n(&ring->shared->dropped, __ATOMIC_ACQUIRE);
-    if (ring->head - ended >= ring->slots)
+    if (ring->head - ring_ended(ring) >= ring->slots)
         return NULL;
     size_t offset = (size_t)(ring->head % ring->slots) * ring->slot_bytes;
     return (struct uverbs_wqe *)(ring->shared->bytes + offset); // NOLINT

@@ -3,6 +3,8 @@
  *
  *     clocks, sleeps                     as libc's functions for them
  *     waits for a futex with a time-out  end at an emulated time
+ *     closing and moving descriptors     as libc's functions for them (kept_files.c)
+ *     fork, clone of a process           as fork (forks.c)
  *
  * Others go to the kernel as they are; so do time-outs of futexes with priority inheritance. */
 #define _GNU_SOURCE /* RTLD_NEXT */
@@ -82,16 +84,8 @@ static long sleep_by_clock(const long *of)
     return error ? -1 : 0;
 }
 
-EXPORT long syscall(long number, ...)
+static long call_in_emulated_time(long number, const long *of)
 {
-    long of[ARGUMENTS];
-    va_list list;
-    va_start(list, number);
-    for (int i = 0; i < ARGUMENTS; i++)
-        of[i] = va_arg(list, long);
-    va_end(list);
-    if (!is_emulated())
-        return pass_on(number, of);
     switch (number) {
     case SYS_futex:
         return wait_for_futex(of);
@@ -105,5 +99,31 @@ EXPORT long syscall(long number, ...)
         return gettimeofday(pointer(of[0]), NULL);
     default:
         return pass_on(number, of);
+    }
+}
+
+EXPORT long syscall(long number, ...)
+{
+    long of[ARGUMENTS];
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < ARGUMENTS; i++)
+        of[i] = va_arg(list, long);
+    va_end(list);
+    switch (number) {
+    case SYS_close:
+        return close((int)of[0]);
+#ifdef SYS_dup2 /* not on arm64 */
+    case SYS_dup2:
+        return dup2((int)of[0], (int)of[1]);
+#endif
+    case SYS_dup3:
+        return dup3((int)of[0], (int)of[1], (int)of[2]);
+    case SYS_close_range:
+        return close_range((unsigned)of[0], (unsigned)of[1], (int)of[2]);
+    default:
+        if (is_fork(number, of))
+            return fork_by_call(number, of);
+        return is_emulated() ? call_in_emulated_time(number, of) : pass_on(number, of);
     }
 }

@@ -31,8 +31,7 @@ static __thread struct bell own = {.fd = -1};
 
 static void close_bell(void *bell)
 {
-    close(((struct bell *)bell)->fd);
-    ((struct bell *)bell)->fd = -1;
+    drop_file(&((struct bell *)bell)->fd);
 }
 
 static void make_key(void)
@@ -45,16 +44,15 @@ static void ring(struct alarm *alarm)
     eventfd_write(((struct bell *)alarm)->fd, 1);
 }
 
-/* A child has a copy of its parent's descriptor. */
+/* A child does not have its parent's. */
 static struct bell *own_bell(void)
 {
     static __thread pid_t of;
     if (own.fd >= 0 && of == getpid())
         return &own;
-    if (own.fd >= 0)
-        close(own.fd);
     own = (struct bell){.alarm.ring = ring, .fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
     of = getpid();
+    keep_file(&own.fd);
     pthread_once(&once, make_key);
     pthread_setspecific(key, &own);
     return own.fd < 0 ? NULL : &own;

@@ -321,7 +321,7 @@ static struct fd_timer *fd_timer_of(int fd)
 static void free_fd_timer(struct fd_timer *timer)
 {
     clear_alarm_locked(&timer->timer.alarm);
-    REAL(close)(timer->own_fd);
+    drop_file(&timer->own_fd);
     timer->own_fd = 0;
 }
 
@@ -335,6 +335,7 @@ static struct fd_timer *new_fd_timer(int fd, clockid_t clock)
                                          .fd = fd,
                                          .own_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3),
                                          .clock = clock};
+        keep_file(&fd_timers[i].own_fd);
         return &fd_timers[i];
     }
     return NULL;
@@ -388,25 +389,21 @@ EXPORT int timerfd_gettime(int fd, struct itimerspec *now)
     return 0;
 }
 
-EXPORT int close(int fd)
+void close_timer(int file)
 {
-    if (fd_timer_of(fd)) {
-        sigset_t mask = lock_alarms();
-        struct fd_timer *timer = fd_timer_of(fd);
-        if (timer)
-            free_fd_timer(timer);
-        unlock_alarms(&mask);
-    }
-    return REAL(close)(fd);
+    if (!fd_timer_of(file))
+        return;
+    sigset_t mask = lock_alarms();
+    struct fd_timer *timer = fd_timer_of(file);
+    if (timer)
+        free_fd_timer(timer);
+    unlock_alarms(&mask);
 }
 
-/* A child has none of its parent's timers but copies of their descriptors. */
+/* A child has none of its parent's timers. */
 void forget_timers(void)
 {
     of_process = (struct timer){.alarm.ring = ring_sigalrm};
     memset(timers, 0, sizeof timers);
-    for (int i = 0; i < TIMER_FDS; i++)
-        if (fd_timers[i].own_fd)
-            REAL(close)(fd_timers[i].own_fd);
     memset(fd_timers, 0, sizeof fd_timers);
 }

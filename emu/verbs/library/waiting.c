@@ -14,7 +14,16 @@
 
 #include "library.h"
 
-enum { LOOKS_AT_SIGNAL = 200, QUICK_LOOKS = 20, NS_BETWEEN_LOOKS = 50000 };
+enum {
+    LOOKS_AT_SIGNAL = 200,
+    QUICK_LOOKS = 20,
+    NS_BETWEEN_LOOKS = 50000,
+    FIRST_WAIT_NS = 1000,
+    LONGEST_WAIT_NS = 1000000,
+    WAITS_SO_FAR = 8 /* of the time that a thread has asked in vain, about several objects */
+};
+
+__thread bool looks_elsewhere;
 
 static __thread struct uverbs_thread *own;
 static __thread struct uverbs_session *session;
@@ -168,6 +177,28 @@ bool end_wait(uint32_t wakes)
 bool wait_for_news(int64_t until_ns)
 {
     return end_wait(begin_wait(until_ns, UVERBS_ANY_NEWS));
+}
+
+void wait_after_not_yet(const void *object, uint32_t progress)
+{
+    static __thread const void *of;
+    static __thread uint32_t seen;
+    static __thread int64_t since_ns, wait_ns;
+    const struct connection *nics = connection();
+    bool is_first = looks_elsewhere;
+    looks_elsewhere = false;
+    if (!nics || !nics->clock.is_exact)
+        return;
+    int64_t now_ns = emulated_ns();
+    if (is_first) {
+        since_ns = now_ns;
+        return;
+    }
+    wait_ns = of == object && seen == progress ? 2 * wait_ns : (now_ns - since_ns) / WAITS_SO_FAR;
+    wait_ns = wait_ns < FIRST_WAIT_NS ? FIRST_WAIT_NS : wait_ns;
+    wait_ns = wait_ns > LONGEST_WAIT_NS ? LONGEST_WAIT_NS : wait_ns;
+    of = object, seen = progress;
+    wait_for_news(now_ns + wait_ns);
 }
 
 int64_t *own_end_of_wait(void)

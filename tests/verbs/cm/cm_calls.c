@@ -4,9 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <rdma/rdma_cma.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { REQUESTS = 3 };
+
+static volatile bool is_acknowledged;
 
 static void show(const char *name, int result)
 {
@@ -90,6 +97,73 @@ static void waiting(struct rdma_event_channel *channel)
     rdma_destroy_id(id);
 }
 
+/* An event of an identifier that is destroyed has gone: nobody may wait for it. */
+static void destroyed(struct rdma_event_channel *channel)
+{
+    struct rdma_cm_id *id = new_id(channel, RDMA_PS_TCP);
+    struct sockaddr_in to = address("10.0.0.2", 9);
+    struct pollfd polled = {.fd = channel->fd, .events = POLLIN};
+    show("resolve", rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 1000));
+    printf("poll after: %d\n", poll(&polled, 1, -1));
+    show("destroy", rdma_destroy_id(id));
+    show("poll after that", poll(&polled, 1, 0));
+}
+
+static void *acknowledge(void *event)
+{
+    usleep(1000);
+    is_acknowledged = true;
+    rdma_ack_cm_event(event);
+    return NULL;
+}
+
+/* rdma_ack_cm_event(3): until then rdma_destroy_id waits. */
+static void acknowledged(struct rdma_event_channel *channel)
+{
+    struct rdma_cm_id *id = new_id(channel, RDMA_PS_TCP);
+    struct sockaddr_in to = address("10.0.0.2", 9);
+    struct rdma_cm_event *event;
+    pthread_t thread;
+    show("resolve", rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 1000));
+    while (rdma_get_cm_event(channel, &event) != 0)
+        continue;
+    pthread_create(&thread, NULL, acknowledge, event);
+    show("destroy", rdma_destroy_id(id));
+    printf("acknowledged: %s\n", is_acknowledged ? "yes" : "no");
+    pthread_join(thread, NULL);
+}
+
+/* More requests than a listener takes. */
+static void backlog(struct rdma_event_channel *channel)
+{
+    struct rdma_event_channel *other = rdma_create_event_channel();
+    struct rdma_cm_id *listener = new_id(channel, RDMA_PS_TCP), *ids[REQUESTS];
+    struct sockaddr_in to = address("10.0.0.1", 6000);
+    struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .cap = {1, 1, 1, 1, 0}};
+    struct rdma_conn_param param = {0};
+    struct rdma_cm_event *event;
+    show("bind", bind_to(listener, "0.0.0.0", 6000));
+    show("listen", rdma_listen(listener, REQUESTS - 1));
+    for (int i = 0; i < REQUESTS; i++) {
+        ids[i] = new_id(NULL, RDMA_PS_TCP);
+        rdma_resolve_addr(ids[i], NULL, (struct sockaddr *)&to, 1000);
+        rdma_resolve_route(ids[i], 1000);
+        rdma_create_qp(ids[i], NULL, &attr);
+        rdma_migrate_id(ids[i], other);
+        show("connect", rdma_connect(ids[i], &param));
+    }
+    show("event", rdma_get_cm_event(other, &event));
+    printf("kind: %s, status: %d, last: %s\n", rdma_event_str(event->event), event->status,
+           event->id == ids[REQUESTS - 1] ? "yes" : "no");
+    rdma_ack_cm_event(event);
+    for (int i = 0; i < REQUESTS; i++) {
+        rdma_destroy_qp(ids[i]);
+        rdma_destroy_id(ids[i]);
+    }
+    show("destroy", rdma_destroy_id(listener));
+    rdma_destroy_event_channel(other);
+}
+
 static void names(void)
 {
     struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE, .ai_port_space = RDMA_PS_UDP}, *found;
@@ -115,6 +189,9 @@ int main(void)
     out_of_order(channel);
     names();
     waiting(channel);
+    destroyed(channel);
+    acknowledged(channel);
+    backlog(channel);
     rdma_destroy_event_channel(channel);
     return 0;
 }

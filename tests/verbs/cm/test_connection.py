@@ -69,6 +69,16 @@ def test_request_without_listener_is_rejected(pair: Pair) -> None:
     assert events[0].status == Reason.INVALID_SERVICE_ID
 
 
+def test_request_to_a_full_listener_is_rejected(pair: Pair) -> None:
+    """As Linux does when so many requests wait as rdma_listen's backlog allows."""
+    server = Server(pair.server)
+    server.is_full = True
+    _, events = pair.connect()
+    pair.deliver()
+    assert not server.events
+    assert [(one.kind, one.status) for one in events] == [(EventKind.REJECTED, Reason.CONSUMER)]
+
+
 def test_listener_of_another_port_gets_nothing(pair: Pair) -> None:
     server = Server(pair.server)
     _, events = pair.connect(PORT + 1)

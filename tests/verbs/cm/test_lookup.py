@@ -49,6 +49,15 @@ def test_lookup_without_listener_fails(pair: Pair) -> None:
     assert events[0].status == SidrStatus.UNSUPPORTED_SERVICE
 
 
+def test_lookup_at_a_full_listener_fails(pair: Pair) -> None:
+    server = Server(pair.server, PortSpace.UDP)
+    server.is_full = True
+    _, events = ask(pair)
+    pair.deliver()
+    assert not server.events
+    assert events[0].status == SidrStatus.REJECTED
+
+
 def test_listener_for_connections_gets_no_lookup(pair: Pair) -> None:
     server = Server(pair.server, PortSpace.TCP)
     ask(pair)

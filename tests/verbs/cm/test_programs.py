@@ -65,6 +65,11 @@ RETURNS = [
     "event: 0 -",
     "kind: RDMA_CM_EVENT_ADDR_RESOLVED",
     f"no other event: {_AGAIN}",
+    *("resolve: 0 -", "poll after: 1", "destroy: 0 -", "poll after that: 0 -"),
+    *("resolve: 0 -", "destroy: 0 -", "acknowledged: yes"),
+    *("bind: 0 -", "listen: 0 -", *3 * ["connect: 0 -"], "event: 0 -"),
+    "kind: RDMA_CM_EVENT_REJECTED, status: 28, last: yes",
+    "destroy: 0 -",
 ]
 _ATTEMPTS = 50
 """Of a client whose server does not listen yet."""
@@ -176,7 +181,16 @@ def _endless_client(user: User) -> subprocess.Popen[bytes]:
 @pytest.mark.parametrize("me", ["roce"], indirect=True)
 def test_calls_return_what_the_manual_pages_say(me: User) -> None:
     program = me.home.parent / "cm_calls"
-    options = ["-Wall", "-Werror", "-o", str(program), str(CALLS), "-lrdmacm", "-libverbs"]
+    options = [
+        "-Wall",
+        "-Werror",
+        "-o",
+        str(program),
+        str(CALLS),
+        "-lrdmacm",
+        "-libverbs",
+        "-lpthread",
+    ]
     subprocess.run(["gcc", *options], check=True)
     ended = me.run_emu(*_on("h1", str(program)))
     assert ended.code == 0, ended.err

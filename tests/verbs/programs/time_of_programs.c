@@ -1,5 +1,6 @@
 /* Waits in many ways, and prints for each: its name, the result, errno of a failure, and how long
- * it took by CLOCK_MONOTONIC in nanoseconds. With `busy-child`, it waits for a child alone. */
+ * it took by CLOCK_MONOTONIC in nanoseconds. With `busy-child`, it waits for a child alone; with
+ * `sleeps`, it prints the time after each of three sleeps. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -359,6 +360,18 @@ static void wait_for_children(void)
     TELL("vfork-exec", run_in_child(vfork()));
 }
 
+static void sleep_and_tell(void)
+{
+    int64_t from_ns = now_ns(CLOCK_MONOTONIC);
+    puts("begins");
+    fflush(stdout);
+    for (int i = 0; i < 3; i++) {
+        usleep(10000);
+        printf("%ld\n", (long)(now_ns(CLOCK_MONOTONIC) - from_ns));
+        fflush(stdout);
+    }
+}
+
 int main(int words, char **word)
 {
     struct ibv_device **devices = ibv_get_device_list(NULL);
@@ -366,6 +379,10 @@ int main(int words, char **word)
         return 1;
     if (words > 1 && strcmp(word[1], "busy-child") == 0) {
         TELL("busy-child", poll_busy_child());
+        return 0;
+    }
+    if (words > 1 && strcmp(word[1], "sleeps") == 0) {
+        sleep_and_tell();
         return 0;
     }
     int64_t from_ns = now_ns(CLOCK_MONOTONIC);
