@@ -3,7 +3,8 @@
  *     set_up.c       set-up, shared memory
  *     requests.c     work requests, from programs to queue pairs
  *     completions.c  completions and events, from queue pairs to programs
- *     waiting.c      threads that wait, and emulated time */
+ *     waiting.c      threads that wait, and emulated time
+ *     kernel_threads.c   threads as the kernel shows them */
 #ifndef EMU_UVERBS_SERVER_STATE_H
 #define EMU_UVERBS_SERVER_STATE_H
 
@@ -22,6 +23,15 @@ struct uverbs_server {
     struct uverbs_client *clients;
 };
 
+enum { UVERBS_RUNS_SEEN = 8 };
+
+/* A thread on a processor. */
+struct uverbs_run {
+    uint32_t tid;      /* 0: none */
+    uint64_t arrivals; /* at a processor so far */
+    int64_t seen_ns;   /* there, the last time */
+};
+
 struct uverbs_client {
     struct uverbs_server *server;
     struct uverbs_client *next;
@@ -36,12 +46,13 @@ struct uverbs_client {
     struct nic *nic;
     /* A thread that reads memory again and again, until it changes (waiting.c). */
     bool spins;
-    uint64_t writes;     /* of the NIC, so far */
-    bool has_found;      /* its memory has changed since it last called the library */
-    uint32_t activity;   /* of the session, so far */
-    int64_t looked_ns;   /* processor time of the process at the last look */
-    int64_t computed_ns; /* since that activity */
-    int64_t called_ns;   /* that, and while it called the library, since time last passed */
+    uint64_t writes;   /* of the NIC, so far */
+    bool has_found;    /* its memory has changed since it last called the library */
+    uint32_t activity; /* of the session, so far */
+    int64_t looked_ns; /* processor time of the process at the last look, ... */
+    struct uverbs_run runs[UVERBS_RUNS_SEEN]; /* ... and threads that ran then */
+    int64_t computed_ns;                      /* since that activity */
+    int64_t called_ns; /* that, and while it called the library, since time last passed */
     int64_t patience_ns, patience_after_write_ns, patience_with_calls_ns;
     int64_t charged_ns;     /* processor time that has passed as emulated time */
     picoseconds busy_until; /* it computes until then */
@@ -105,6 +116,20 @@ struct uverbs_completions {
 
 /* requests.c: the program gets its place in a shared queue back without a completion. */
 void uverbs_drop_receive(uint64_t ticket);
+
+/* ---- kernel_threads.c ---- */
+
+/* Places of threads in the session that were ever used. */
+uint32_t uverbs_thread_slots(const struct uverbs_session *session);
+/* In the library, or in the kernel until something wakes them. */
+bool uverbs_all_threads_wait(const struct uverbs_client *client);
+/* Of a new client. */
+void uverbs_find_processor_clock(struct uverbs_client *client);
+/* Processor time of the process, which is exact when no thread runs. */
+int64_t uverbs_processor_ns(const struct uverbs_client *client);
+/* How long its threads have computed from here to the next look, or since the last one. */
+void uverbs_begin_look(struct uverbs_client *client);
+int64_t uverbs_used_since_look(struct uverbs_client *client);
 
 /* waiting.c: of a new client. */
 void uverbs_begin_waiting(struct uverbs_client *client);

@@ -16,14 +16,9 @@
  * before its requests are taken and its waits end. */
 #define _GNU_SOURCE /* syscall */
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,67 +29,14 @@ enum {
     NS_BETWEEN_LOOKS = 50000,
     TURNS_BETWEEN_LOOKS = 64,      /* at requests */
     LONGEST_PATIENCE_NS = 4000000, /* of processor time, which counts more on a busy machine */
-    SHORTEST_PATIENCE_NS = 500000,
+    SHORTEST_PATIENCE_NS = 200000,
     LONGEST_PATIENCE_WITH_CALLS_NS = 1000000000,
-    MOST_NS_A_LOOK = 200000, /* more is a pause of the whole machine */
-    PATH_BYTES = 64,
-    STATE_BYTES = 128
+    MOST_NS_A_LOOK = 200000 /* more is a pause of the whole machine */
 };
 
 static uint32_t load(const uint32_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_SEQ_CST);
-}
-
-static uint32_t thread_slots(const struct uverbs_session *session)
-{
-    uint32_t slots = load(&session->thread_slots);
-    return slots < UVERBS_THREADS ? slots : UVERBS_THREADS;
-}
-
-/* ---- the kernel's view ---------------------------------------------------------------- */
-
-/* Whether a thread sleeps until something wakes it. One that was stopped does not. */
-static bool sleeps_in_kernel(int task_folder, const char *tid)
-{
-    char path[PATH_BYTES], text[STATE_BYTES];
-    if (snprintf(path, sizeof path, "%s/stat", tid) >= (int)sizeof path)
-        return false;
-    int fd = openat(task_folder, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return true; /* it has ended */
-    ssize_t length = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (length <= 0)
-        return true;
-    text[length] = 0;
-    const char *end = strrchr(text, ')'); /* of its name */
-    return end && end[1] == ' ' && strchr("SIZX", end[2]);
-}
-
-static bool waits_in_library(const struct uverbs_session *session, uint32_t tid)
-{
-    for (uint32_t i = 0; i < thread_slots(session); i++)
-        if (load(&session->threads[i].tid) == tid)
-            return load(&session->threads[i].state) == UVERBS_WAITS;
-    return false;
-}
-
-static bool all_threads_wait(const struct uverbs_client *client)
-{
-    char path[PATH_BYTES];
-    snprintf(path, sizeof path, "/proc/%u/task", client->pid);
-    DIR *tasks = opendir(path);
-    if (!tasks)
-        return true; /* it has ended */
-    bool all = true;
-    for (const struct dirent *task; all && (task = readdir(tasks));) {
-        uint32_t tid = (uint32_t)strtoul(task->d_name, NULL, 10);
-        all = tid == 0 || waits_in_library(client->session, tid) ||
-              sleeps_in_kernel(dirfd(tasks), task->d_name);
-    }
-    closedir(tasks);
-    return all;
 }
 
 static bool all_wait_in_library(const struct uverbs_server *server)
@@ -107,13 +49,6 @@ static bool all_wait_in_library(const struct uverbs_server *server)
 
 /* ---- threads that read memory again and again -------------------------------------------- */
 
-static int64_t processor_ns(const struct uverbs_client *client)
-{
-    struct timespec used = {0};
-    clock_gettime(client->processor, &used);
-    return used.tv_sec * INT64_C(1000000000) + used.tv_nsec;
-}
-
 static uint32_t activity_of(const struct uverbs_client *client)
 {
     return load(&client->session->activity) + load(&client->session->clock_reads);
@@ -123,15 +58,14 @@ static uint32_t activity_of(const struct uverbs_client *client)
 static void begin_anew(struct uverbs_client *client)
 {
     client->activity = activity_of(client);
-    client->looked_ns = processor_ns(client);
+    uverbs_begin_look(client);
     client->computed_ns = 0;
     client->spins = false;
 }
 
 static void count_computing(struct uverbs_client *client)
 {
-    int64_t now_ns = processor_ns(client), used_ns = now_ns - client->looked_ns;
-    client->looked_ns = now_ns;
+    int64_t used_ns = uverbs_used_since_look(client);
     used_ns = used_ns < MOST_NS_A_LOOK ? used_ns : MOST_NS_A_LOOK;
     client->computed_ns += used_ns;
     client->called_ns += used_ns;
@@ -139,12 +73,11 @@ static void count_computing(struct uverbs_client *client)
 
 void uverbs_begin_waiting(struct uverbs_client *client)
 {
-    if (clock_getcpuclockid((pid_t)client->pid, &client->processor) != 0)
-        client->processor = CLOCK_MONOTONIC;
+    uverbs_find_processor_clock(client);
     client->patience_ns = client->patience_after_write_ns = LONGEST_PATIENCE_NS;
     client->patience_with_calls_ns = LONGEST_PATIENCE_WITH_CALLS_NS;
     client->writes = nic_writes(client->nic);
-    client->charged_ns = processor_ns(client);
+    client->charged_ns = uverbs_processor_ns(client);
     begin_anew(client);
 }
 
@@ -211,7 +144,7 @@ static int64_t used_ns(const struct uverbs_server *server)
 {
     int64_t used = 0;
     for (const struct uverbs_client *client = server->clients; client; client = client->next)
-        used += client->spins ? 0 : processor_ns(client);
+        used += client->spins ? 0 : uverbs_processor_ns(client);
     return used;
 }
 
@@ -222,7 +155,7 @@ static bool all_wait(const struct uverbs_server *server)
     int64_t before = used_ns(server);
     for (struct uverbs_client *client = server->clients; client; client = client->next)
         if (load(&client->session->held) ||
-            (load(&client->session->running) && !spins(client) && !all_threads_wait(client)))
+            (load(&client->session->running) && !spins(client) && !uverbs_all_threads_wait(client)))
             return false;
     return used_ns(server) == before;
 }
@@ -278,7 +211,7 @@ bool uverbs_settle(struct uverbs_server *server, int poll_fd)
 
 static void charge(struct uverbs_client *client, picoseconds now)
 {
-    int64_t used = processor_ns(client);
+    int64_t used = uverbs_processor_ns(client);
     double passes = (double)(used - client->charged_ns) * client->server->cpu_factor;
     client->charged_ns = used;
     if (client->spins)
@@ -315,7 +248,7 @@ static picoseconds earliest_end(const struct uverbs_client *client)
 {
     const struct uverbs_session *session = client->session;
     picoseconds earliest = INT64_MAX;
-    for (uint32_t i = 0; i < thread_slots(session); i++) {
+    for (uint32_t i = 0; i < uverbs_thread_slots(session); i++) {
         if (load(&session->threads[i].state) != UVERBS_WAITS)
             continue;
         picoseconds end = end_of_wait(&session->threads[i]);
@@ -337,7 +270,7 @@ picoseconds uverbs_earliest_end(const struct uverbs_server *server, picoseconds 
 static bool waits_for_news(const struct uverbs_client *client)
 {
     const struct uverbs_session *session = client->session;
-    for (uint32_t i = 0; i < thread_slots(session); i++)
+    for (uint32_t i = 0; i < uverbs_thread_slots(session); i++)
         if (load(&session->threads[i].state) == UVERBS_WAITS &&
             load(&session->threads[i].news) == UVERBS_ANY_NEWS)
             return true;
@@ -376,7 +309,7 @@ static bool end_due_waits(const struct uverbs_client *client, bool has_news, pic
 {
     struct uverbs_session *session = client->session;
     bool any = false;
-    for (uint32_t i = 0; i < thread_slots(session); i++) {
+    for (uint32_t i = 0; i < uverbs_thread_slots(session); i++) {
         struct uverbs_thread *thread = &session->threads[i];
         if (load(&thread->state) != UVERBS_WAITS ||
             !((has_news && load(&thread->news) == UVERBS_ANY_NEWS) || end_of_wait(thread) <= now))
