@@ -29,6 +29,11 @@ _SECONDS_BETWEEN_POLLS = 0.005
 _LOG_LEVEL = "0x43"  # errors, information, and routing, which makes OpenSM dump its tables
 _LOG, _OUTPUT = "opensm.log", "opensm.out"
 _UP, _GIVEN_UP = "SUBNET UP", "Errors during initialization"
+_MOST_FAILURES = 2
+"""Of sweeps. One fails if links change meanwhile, or a busy machine is slow to answer it; the next
+one does not."""
+_TIMES_TO_ASK = 10
+"""For a sweep, while it does not come. OpenSM forgets a trap that it gets late in a sweep."""
 _ENGINE = re.compile(r"(\S+) tables configured on all switches")
 
 
@@ -50,6 +55,7 @@ class OpenSm:
         self._engine = policy.engine
         self._sweeps_seen = 0
         self._log_bytes_seen = 0
+        self._failures_seen = 0
         workdir.mkdir(parents=True, exist_ok=True)
         policy.write(topology, workdir)
         (workdir / _LOG).unlink(missing_ok=True)
@@ -120,7 +126,9 @@ class OpenSm:
     def wait_for_sweep(self, number: int) -> None:
         """Waits for this number of sweeps. Raises FabricError if OpenSM fails or takes too long."""
         deadline = time.monotonic() + self._patience_seconds
-        while self.sweeps < number:
+        failed_before = self._failures_seen
+        ask_again = time.monotonic() + self._patience_seconds / _TIMES_TO_ASK
+        while (sweeps := self.sweeps) < number:
             began = time.monotonic()
             log = text_of(self.workdir / _LOG)
             if f"cannot find or setup routing engine '{self._engine}'" in log:
@@ -128,8 +136,13 @@ class OpenSm:
                     f"OpenSM has no routing engine {self._engine!r}; "
                     "it has updn, dnup, minhop, ftree, dor, lash, nue, sssp and dfsssp"
                 )
-            if self._process.poll() is not None or _GIVEN_UP in log:
+            failures = log.count(_GIVEN_UP)
+            if self._process.poll() is not None or failures - failed_before > _MOST_FAILURES:
                 raise self._failed("could not bring the subnet up")
+            if failures > self._failures_seen or (sweeps and began >= ask_again):
+                self._failures_seen = failures
+                ask_again = began + self._patience_seconds / _TIMES_TO_ASK
+                self.sweep_now()
             if time.monotonic() >= deadline:
                 raise self._failed(f"did not finish within {self._patience_seconds:.0f} s")
             # Reading a long log may take half of the time, and no more.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,6 +50,19 @@ def subnet(fabric: Topology, tmp_path_factory: pytest.TempPathFactory) -> Subnet
 def after(subnet: Subnet, moment: int) -> Subnet:
     """The subnet after the resweep with this number."""
     return Subnet(subnet.lids, subnet.later[moment].lfts, subnet.engine, 0.0)
+
+
+def test_links_may_change_during_a_sweep(fabric: Topology, tmp_path: Path) -> None:
+    """OpenSM then fails to sweep, or forgets the trap, and is asked again."""
+    spine = frozenset(cable(fabric, f"spine1:{leaf}") for leaf in ("leaf1", "leaf2"))
+    with ManagedFabric(fabric, Policy(), tmp_path) as managed:
+        whole = managed.subnet().lfts
+        for after_ms in range(10):
+            for down in (spine, frozenset[Cable]()):
+                managed.opensm.sweep_now()
+                time.sleep(after_ms / 2000)
+                tables = managed.without(down)
+                assert (tables == whole) == (not down)
 
 
 def test_paths_avoid_a_lost_cable(fabric: Topology, subnet: Subnet) -> None:

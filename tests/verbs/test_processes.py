@@ -30,6 +30,7 @@ def processes(open_folder: Path) -> str:
         pytest.param("child_of_clone", id="clone"),
         pytest.param("all_files_closed", id="program closes all descriptors"),
         pytest.param("other_files_in_all_places", id="program's file has all descriptors"),
+        pytest.param("no_descriptor_left", id="no descriptor is left"),
         pytest.param("event_that_is_acknowledged_late", id="event acknowledged late"),
         pytest.param("closed_contexts", id="8200 contexts with a PD each"),
         pytest.param("closed_with_everything", id="objects of every kind"),

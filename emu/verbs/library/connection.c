@@ -73,9 +73,11 @@ static void take_files(struct msghdr *message, int *files, unsigned count)
     const struct cmsghdr *header = CMSG_FIRSTHDR(message);
     for (unsigned i = 0; i < count; i++)
         files[i] = -1;
-    if (files && header && header->cmsg_type == SCM_RIGHTS &&
-        header->cmsg_len == CMSG_LEN(count * sizeof(int)))
-        memcpy(files, CMSG_DATA(header), count * sizeof(int));
+    if (!files || !header || header->cmsg_type != SCM_RIGHTS)
+        return;
+    size_t bytes = header->cmsg_len - CMSG_LEN(0);
+    if (bytes <= count * sizeof(int))
+        memcpy(files, CMSG_DATA(header), bytes);
 }
 
 static int receive_reply(int socket, struct uverbs_reply *reply, int *files, unsigned count)
@@ -95,7 +97,8 @@ static int receive_reply(int socket, struct uverbs_reply *reply, int *files, uns
     take_files(&message, files, count);
     if (reply->error)
         debug("%s", reply->reason);
-    return reply->error;
+    bool is_short = message.msg_flags & MSG_CTRUNC; /* this process may have no more files */
+    return reply->error ? reply->error : is_short ? EMFILE : 0;
 }
 
 /* ---- set-up --------------------------------------------------------------------------------- */
@@ -214,9 +217,10 @@ static int open_connection(void)
     struct connection made = {
         .socket = path ? connect_to(path) : -1, .memory_fd = -1, .bell_fd = -1, .events_fd = -1};
     if (made.socket < 0) {
+        int error = errno;
         if (path)
-            say_why(strerror(errno));
-        return ENODEV;
+            say_why(strerror(error));
+        return path && error == EMFILE ? EMFILE : ENODEV;
     }
     struct uverbs_reply reply = {0};
     int error = open_session(&made, &reply);

@@ -458,7 +458,6 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
     int file = made ? ring_create(&made->ring, attr->attr.max_wr, 0) : -1;
     if (file < 0) {
         free(made);
-        errno = ENOMEM;
         return NULL;
     }
     struct uverbs_request request = {.command = UVERBS_CREATE_SRQ,

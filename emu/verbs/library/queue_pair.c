@@ -77,9 +77,8 @@ static int ask_for_qp(struct emu_qp *qp, struct ibv_pd *pd, const struct ibv_qp_
                                             .max_send_wr = at_least_one(attr->cap.max_send_wr),
                                             .max_recv_wr = at_least_one(attr->cap.max_recv_wr),
                                             .max_inline_data = attr->cap.max_inline_data}};
-    int error = ENOMEM;
-    if (files[0] >= 0 && files[count - 1] >= 0)
-        error = ask(&request, files, (unsigned)count, reply);
+    bool has_memory = files[0] >= 0 && files[count - 1] >= 0;
+    int error = has_memory ? ask(&request, files, (unsigned)count, reply) : errno;
     for (int i = 0; i < count; i++)
         if (files[i] >= 0)
             close(files[i]);

@@ -3,10 +3,12 @@
 #define _GNU_SOURCE
 #include "one_host.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -14,9 +16,10 @@
 enum {
     PAGE = 4096,
     MESSAGES = 50,
-    ROUNDS = 8200,
-    ROUNDS_OF_7 = 1200
-}; /* the NIC has 8191 handles */
+    ROUNDS = 8200, /* the NIC has 8191 handles */
+    ROUNDS_OF_7 = 1200,
+    LIMIT = 200 /* of descriptors */
+};
 
 static void write_some(void)
 {
@@ -136,6 +139,24 @@ static void other_files_in_all_places(void)
     MUST(pread(3, is, sizeof is, 0) == sizeof is && memcmp(is, text, sizeof is) == 0);
 }
 
+static void no_descriptor_left(void)
+{
+    struct rlimit limit = {LIMIT, LIMIT};
+    struct ibv_srq_init_attr srq = {.attr = {.max_wr = 4, .max_sge = 1}};
+    struct ibv_qp_init_attr qp = {.send_cq = near_end.cq,
+                                  .recv_cq = near_end.cq,
+                                  .cap = {1, 1, 1, 1, 0},
+                                  .qp_type = IBV_QPT_RC};
+    MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    while (open("/dev/null", O_RDONLY) >= 0)
+        continue;
+    MUST(!ibv_create_comp_channel(near_end.context) && errno == EMFILE);
+    MUST(!ibv_create_cq(near_end.context, 4, NULL, NULL, 0) && errno == EMFILE);
+    MUST(!ibv_create_srq(near_end.pd, &srq) && errno == EMFILE);
+    MUST(!ibv_create_qp(near_end.pd, &qp) && errno == EMFILE);
+    write_some();
+}
+
 static void *acknowledge_late(void *done)
 {
     usleep(50000);
@@ -230,6 +251,7 @@ int main(int argc, char **argv)
         {"child_of_clone", child_of_clone},
         {"all_files_closed", all_files_closed},
         {"other_files_in_all_places", other_files_in_all_places},
+        {"no_descriptor_left", no_descriptor_left},
         {"event_that_is_acknowledged_late", event_that_is_acknowledged_late},
         {"closed_contexts", closed_contexts},
         {"closed_with_everything", closed_with_everything},
