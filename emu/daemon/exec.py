@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType, MappingProxyType
+from types import MappingProxyType
 
 from emu.daemon.client import LabClient
 from emu.daemon.messages import GetNamespaces, ShowRdmaSysfs
@@ -29,8 +29,7 @@ from emu.lab.rdma_sysfs.place import tree_of
 _VERBS_LIBRARY = Path(__file__).parents[1] / "verbs/emu_verbs.so"
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 """The exit codes that shells use."""
-_ASK_TO_END = (signal.SIGTERM, signal.SIGHUP)
-_IGNORED = signal.SIG_IGN
+_AWAITED = (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
 _OUTSIDE = 0
 """The parent's pid in a namespace that has no number for it."""
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -97,54 +96,52 @@ def _run(
 
     The process itself stays outside the pid namespace that it enters; its children are inside.
     """
-    folder = Path.cwd()
+    folder, parent = Path.cwd(), os.getppid()
     for namespace in namespaces:
         if not _is_ours(namespace):
             enter(namespace)
+    _end_with(parent)
     return _in_a_child(lambda: _become(command, environment, folder, host))
 
 
 def _in_a_child(work: Callable[[], int]) -> int:
     """Runs `work` in a child process, which has one thread. Returns its exit code."""
     parent = os.getpid()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
     child = os.fork()
     if child == 0:
         try:
             _end_with(parent)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             os._exit(work())
         except Exception:
             traceback.print_exc()
         os._exit(ExitCode.FAILED)
-    with _signals_for(child):
-        _, status = os.waitpid(child, 0)
-    code = os.waitstatus_to_exitcode(status)
+    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program
+    code = os.waitstatus_to_exitcode(_wait_and_pass_on(child))
+    signal.signal(signal.SIGINT, interrupted)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return 128 - code if code < 0 else code
 
 
 def _end_with(parent: int) -> None:
     """The kernel kills this process when its parent has ended, which may be outside its PID
-    namespace."""
+    namespace. It forgets that when the process enters a user namespace."""
     checked(LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
     if os.getppid() not in (parent, _OUTSIDE):
         os._exit(ExitCode.FAILED)
 
 
-@contextmanager
-def _signals_for(child: int) -> Iterator[None]:
-    """Passes on what asks this process to end. The terminal sends Ctrl-C to both."""
-
-    def pass_on(number: int, frame: FrameType | None) -> None:
-        with suppress(ProcessLookupError):
+def _wait_and_pass_on(child: int) -> int:
+    """Waits for the end of a child, and returns its status. Passes on what asks this process to
+    end; these signals are blocked, so that none is lost before the wait begins."""
+    while True:
+        number = signal.sigwait(_AWAITED)
+        if number != signal.SIGCHLD:
             os.kill(child, number)
-
-    handlers = {number: pass_on for number in _ASK_TO_END if signal.getsignal(number) != _IGNORED}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, _IGNORED)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status
 
 
 def _is_ours(namespace: int) -> bool:
