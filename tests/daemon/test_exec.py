@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,14 @@ def me(myself: User) -> User:
     return at_home(myself)
 
 
+@pytest.fixture
+def hangs_up() -> Iterator[None]:
+    """Programs do not ignore SIGHUP, as they do below `nohup`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 def _sleeping(seconds: str) -> bool:
     """Whether `sleep SECONDS` runs anywhere."""
     wanted = f"sleep\0{seconds}\0".encode()
@@ -31,6 +40,7 @@ def _command(process: Path) -> bytes:
         return b""
 
 
+@pytest.mark.usefixtures("hangs_up")
 def test_the_program_ends_with_it(me: User) -> None:
     """Whether a signal asks it to end, or it is killed."""
     seconds = "987654321"

@@ -24,11 +24,11 @@ fabric: roce
 topology: {{kind: dumbbell, hosts_per_side: 1}}
 switches: {{pfc: {{}}, ecn: {{}}}}
 hosts: {{nic: {{mtu: 256}}}}
-traffic: [{{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 100MB}}]
+traffic: [{{name: flow, pattern: pair, from: h1, to: h2, op: write, size: 1GB}}]
 capture: [all]
 """
-"""The traffic takes most of a minute of the machine's time, much longer than a stopped process is
-looked for."""
+"""The traffic takes minutes of the machine's time, much longer than a stopped process is looked
+for."""
 
 NAMES = {
     "shim": "the shim",
