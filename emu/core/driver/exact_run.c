@@ -67,7 +67,7 @@ static picoseconds next_event(const struct exact_driver *driver)
     return driver->event ? earlier(next, driver->event_at) : next;
 }
 
-/* Of the NICs, whose window tells the switches, too. */
+/* When both are to stand. The NICs read it, and their window tells the switches. */
 static picoseconds asked_to_hold(const struct exact_driver *driver)
 {
     return driver->side == EXACT_NICS ? exchange_asked_to_hold(&driver->exchange) : NEVER;

@@ -75,7 +75,7 @@ class _Channel:
         """Takes out events, and their announcements: a program that finds one waits for the
         event."""
         taken = [one for one in self._pending if leaves(one)]
-        self._pending = deque(one for one in self._pending if one not in taken)
+        self._pending = deque(one for one in self._pending if not leaves(one))
         if taken:
             with suppress(BlockingIOError):  # threads of the program have read them
                 os.read(self._reading, len(taken))
@@ -203,7 +203,7 @@ class ProgramIds:
 
     def _create_channel(self, request: Any, files: Sequence[int], reply: Any) -> None:
         if len(files) != 1 or not stat.S_ISFIFO(os.fstat(files[0]).st_mode):
-            raise Refused(errno.EINVAL, "what came with it is not one end of a pipe")
+            raise Refused(errno.EINVAL, "an event channel needs one end of a pipe")
         os.set_blocking(files[0], False)
         reply.handle = self._next()
         self._channels[reply.handle] = _Channel(files[0], self._client)

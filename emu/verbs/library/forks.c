@@ -68,7 +68,7 @@ bool is_fork(long number, const long *of)
         return copies_all((unsigned long)of[0]) && of[1] == 0;
     case SYS_clone3: {
         const struct clone_args *args = (const void *)of[0]; // NOLINT: an argument of the program
-        return copies_all(args->flags) && args->stack == 0;
+        return args && copies_all(args->flags) && args->stack == 0;
     }
     default:
         return false;

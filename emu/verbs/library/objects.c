@@ -25,13 +25,20 @@ void acknowledge(uint32_t *acknowledged, uint32_t events)
     pthread_mutex_unlock(&acknowledging);
 }
 
+static void unlock(void *mutex)
+{
+    pthread_mutex_unlock(mutex);
+}
+
+/* The wait is a point at which the thread can be cancelled. */
 void await_acknowledgements(const uint32_t *acknowledged, const uint32_t *events)
 {
     pthread_mutex_lock(&acknowledging);
+    pthread_cleanup_push(unlock, &acknowledging);
     while (__atomic_load_n(acknowledged, __ATOMIC_SEQ_CST) !=
            __atomic_load_n(events, __ATOMIC_SEQ_CST))
         pthread_cond_wait(&was_acknowledged, &acknowledging);
-    pthread_mutex_unlock(&acknowledging);
+    pthread_cleanup_pop(1);
 }
 
 /* ---- protection domains --------------------------------------------------------------------- */
