@@ -54,6 +54,11 @@ class _Program:
     def owes_responses(self) -> bool:
         return self.objects is not None and self.objects.owes_responses()
 
+    def end(self) -> None:
+        """The process has gone: emulated time does not wait for it."""
+        if self.client is not None:
+            lib.uverbs_client_end(self.client)
+
     def close(self) -> None:
         """Destroys all that the program has made."""
         if self.ids is not None:
@@ -169,6 +174,7 @@ class VerbsServer:
         del self._programs[descriptor]
         self._poll.unregister(descriptor)
         program.line.close()
+        program.end()
         now_ps = program.context.clock.now_ps
         self.delayed.add(now_ps, lambda: program.owes_responses, program.close)
         if not self._listens:

@@ -76,3 +76,13 @@ def test_peer_of_a_killed_program_retries_in_vain(lab: ProgramsLab, mistakes: st
     os.killpg(server.pid, signal.SIGKILL)
     wait(server)
     assert wait(client).out == "transport retry counter exceeded 129\n"
+
+
+def test_time_does_not_wait_for_a_killed_program(lab: ProgramsLab, mistakes: str) -> None:
+    """Its NIC still sends the responses that are due."""
+    server = lab.start("h1", mistakes, "dies_in_a_call")
+    assert server.stdout is not None
+    assert server.stdout.readline() == b"listens\n"
+    assert lab.prints("h3", mistakes, "dies_in_a_call", "@h1") == 2 * "success 0\n"
+    assert wait(server).code != 0
+    eventually(lambda: holdings(nics_of(lab.user)) == NOTHING)

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -15,6 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from emu.daemon.client import LabClient
+from emu.daemon.messages import GetStatus
+from emu.lab.ipc.lab_time import ContinueTime, PauseTime
 from tests.support.background_lab import at_home, lab_up, status_of
 from tests.support.exact_lab import emu, time_of
 from tests.support.user import User, wait
@@ -194,6 +198,33 @@ def test_a_program_is_stepped_through(me: User, tmp_path: Path, fabric: str) -> 
         emu(me, "continue")
         assert me.run_emu("exec", "h1", "--", str(program), "sleeps").code == 0
         assert time_of(me)[1] >= began_ps + 66 * PS_A_MS
+
+
+def wait_until_after(time_ps: int, lab: LabClient) -> None:
+    eventually(lambda: lab.ask(GetStatus())[0].time.now_ps > time_ps)
+
+
+@needs_compiler
+def test_time_runs_again_after_each_pause(
+    me: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when it goes on while the switches are about to hear that the NICs stand."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", me.environment["XDG_RUNTIME_DIR"])
+    program = compiled("time_of_programs", tmp_path)
+    with (
+        lab_up(me, spec(), "--clock", "exact"),
+        ProgramsLab(me).running("h1", str(program), "computes") as computes,
+        LabClient(None) as lab,
+    ):
+        assert computes.stdout is not None
+        assert computes.stdout.readline() == b"begins\n"
+        for turn in range(200):
+            os.killpg(computes.pid, signal.SIGSTOP)
+            paused_ps = lab.ask(PauseTime())[0].now_ps
+            os.killpg(computes.pid, signal.SIGCONT)
+            time.sleep(turn / 100_000)
+            lab.ask(ContinueTime())
+            wait_until_after(paused_ps, lab)
 
 
 @needs_perftest

@@ -250,18 +250,24 @@ static bool is_woken(const struct exact_driver *driver, int64_t wait_ns, bool *t
     return false;
 }
 
+/* Of the switches: whether time may pass again, which the NICs have yet to hear. */
+static bool is_to_go_on(const struct exact_driver *driver)
+{
+    return driver->hold_is_new && fabric_now(driver->fabric) < driver->hold;
+}
+
 /* Of the switches: whether they wait until the NICs go on. They have something to do, such as
  * frames that programs have sent, or time that stood may pass again. */
 static bool awaits_nics(const struct exact_driver *driver)
 {
-    return fabric_now(driver->fabric) < driver->hold &&
-           (driver->foreign.first || runs_on(driver) || driver->hold_is_new);
+    return is_to_go_on(driver) || (fabric_now(driver->fabric) < driver->hold &&
+                                   (driver->foreign.first || runs_on(driver)));
 }
 
 static void nudge(struct exact_driver *driver)
 {
     uint32_t turn = driver->exchange.own->turn;
-    if (!awaits_nics(driver) || driver->nudged == turn)
+    if (!awaits_nics(driver) || (driver->nudged == turn && !driver->hold_is_new))
         return;
     driver->nudged = turn;
     driver->hold_is_new = false;
@@ -359,7 +365,7 @@ static bool has_come_to_stand(struct exact_driver *driver)
 {
     uint32_t turn = driver->exchange.own->turn;
     driver->stands = both_stand(driver);
-    bool is_new = driver->stands && driver->stood != turn;
+    bool is_new = driver->stands && driver->stood != turn && !is_to_go_on(driver);
     driver->stood = turn;
     if (is_new && driver->side == EXACT_SWITCHES && driver->exchange.wakes.resume_fd >= 0)
         exchange_poll(&driver->exchange, true); /* a program may go on meanwhile */

@@ -36,6 +36,9 @@ void uverbs_server_free(struct uverbs_server *server);
 struct uverbs_client *uverbs_client_new(struct uverbs_server *server, struct nic *nic,
                                         int session_fd, uint32_t pid, int events_fd,
                                         uint8_t default_sl);
+/* Its process has gone: nothing waits for its threads any more, in whatever they were killed, and
+ * they get nothing. */
+void uverbs_client_end(struct uverbs_client *client);
 /* After its queues and completion queues. */
 void uverbs_client_free(struct uverbs_client *client);
 

@@ -121,12 +121,18 @@ struct uverbs_client *uverbs_client_new(struct uverbs_server *server, struct nic
     return client;
 }
 
-void uverbs_client_free(struct uverbs_client *client)
+void uverbs_client_end(struct uverbs_client *client)
 {
     struct uverbs_client **at = &client->server->clients;
-    while (*at != client)
+    while (*at && *at != client)
         at = &(*at)->next;
-    *at = client->next;
+    if (*at)
+        *at = client->next;
+}
+
+void uverbs_client_free(struct uverbs_client *client)
+{
+    uverbs_client_end(client);
     nic_watch_writes(client->nic, NULL);
     munmap(client->session, sizeof *client->session);
     free(client);

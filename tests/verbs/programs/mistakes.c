@@ -2,6 +2,8 @@
  * its completions and its asynchronous events. */
 #include "two_ends.h"
 
+#include <signal.h>
+
 enum { BYTES = 4096, RECEIVES = 4 };
 
 static char memory[BYTES] __attribute__((aligned(4096)));
@@ -120,6 +122,14 @@ static void run_client(struct end *end, const char *mistake)
         write_on(end);
         exit(0);
     }
+    if (is(mistake, "dies_in_a_call")) {
+        memory[0] = 1;
+        MUST(end_send(end, IBV_WR_RDMA_READ, BYTES) == 0);
+        MUST(end_send(end, IBV_WR_RDMA_WRITE, 64) == 0);
+        print_completion(end->cq);
+        print_completion(end->cq);
+        exit(0);
+    }
     if (is(mistake, "full_queue"))
         fill_queue(end, 16);
     else if (is(mistake, "link_down"))
@@ -131,6 +141,24 @@ static void run_client(struct end *end, const char *mistake)
     else
         make_mistake(end, mistake);
     printf("state %s\n", state_of(end->qp));
+}
+
+/* This process is killed in a call that holds emulated time, before its NIC has sent all of its
+ * responses. */
+static void die_in_a_call(void)
+{
+    uint32_t *session = NULL; /* struct uverbs_session */
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    MUST(maps);
+    while (fgets(line, sizeof line, maps))
+        if (strstr(line, "emu-session"))
+            MUST(sscanf(line, "%p", (void **)&session) == 1);
+    MUST(session);
+    while (!*(volatile char *)memory)
+        ;
+    __atomic_add_fetch(&session[1], 1, __ATOMIC_SEQ_CST); /* held */
+    raise(SIGKILL);
 }
 
 static void look(struct end *end)
@@ -165,6 +193,8 @@ int main(int argc, char **argv)
     end_meet(&end);
     if (end.server)
         run_client(&end, mistake);
+    else if (is(mistake, "dies_in_a_call"))
+        die_in_a_call();
     end_meet(&end);
     if (!end.server)
         look(&end);

@@ -1,6 +1,7 @@
 /* Waits in many ways, and prints for each: its name, the result, errno of a failure, and how long
  * it took by CLOCK_MONOTONIC in nanoseconds. With `busy-child`, it waits for a child alone; with
- * `sleeps`, it prints the time after each of three sleeps. */
+ * `sleeps`, it prints the time after each of three sleeps; with `computes`, it computes and waits
+ * in turn without end. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -372,6 +373,20 @@ static void sleep_and_tell(void)
     }
 }
 
+/* For a few milliseconds of the machine's time at most. */
+static void compute_and_wait(void)
+{
+    volatile unsigned number = 1;
+    puts("begins");
+    fflush(stdout);
+    for (;;) {
+        number = number * 1103515245 + 12345;
+        for (unsigned left = number >> 10; left; left--)
+            ;
+        usleep(1);
+    }
+}
+
 int main(int words, char **word)
 {
     struct ibv_device **devices = ibv_get_device_list(NULL);
@@ -385,6 +400,8 @@ int main(int words, char **word)
         sleep_and_tell();
         return 0;
     }
+    if (words > 1 && strcmp(word[1], "computes") == 0)
+        compute_and_wait();
     int64_t from_ns = now_ns(CLOCK_MONOTONIC);
     wait_for_descriptors();
     wait_for_locks();
