@@ -14,12 +14,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support.command_server import ForkedCommand, Identity
+
 ROOT = Path(__file__).parents[2]
 EMU = (sys.executable, "-m", "emu.cli.main")
 NOBODY = 65534
 SECONDS = 60.0
 """More than any step takes on a busy machine."""
 
+_COUNTS_LINES = "COVERAGE_PROCESS_CONFIG" in os.environ
+"""By a hook in each new Python."""
 _SETPRIV = shutil.which("setpriv") or "setpriv"
 _GROUP = 50_000 + os.getpid() % 10_000
 
@@ -36,13 +40,22 @@ class Ended(NamedTuple):
 class User:
     """A user with a home, and the command prefix that switches to the user."""
 
+    identity: Identity
     prefix: tuple[str, ...]
+    """A prefix of a test's own makes a difference to all commands."""
     group: int
     home: Path
     environment: dict[str, str]
 
+    @property
+    def _may_fork(self) -> bool:
+        return self.prefix == _switches_to(self.identity) and not _COUNTS_LINES
+
     def start(self, *command: str) -> subprocess.Popen[bytes]:
         """Starts a command in the home folder, without a terminal. Its output is not buffered."""
+        if self._may_fork and command[: len(EMU)] == EMU:
+            environment = os.environ | self.environment
+            return ForkedCommand(command[len(EMU) :], self.identity, self.home, environment)
         return subprocess.Popen(
             [*self.prefix, *command],
             cwd=self.home,
@@ -102,9 +115,16 @@ def make_user(folder: Path, *, ordinary: bool) -> User:
     home.mkdir()
     environment = {"PYTHONPATH": str(ROOT), "HOME": str(home)}
     if not may_be_anybody():
-        return User((), os.getegid(), home, environment)
-    prefix: tuple[str, ...] = (_SETPRIV, f"--regid={_GROUP}", "--clear-groups")
+        return User(Identity(), (), os.getegid(), home, environment)
     if ordinary:
         shutil.chown(home, NOBODY, _GROUP)
-        prefix = (*prefix, f"--reuid={NOBODY}")
-    return User(prefix, _GROUP, home, environment)
+    identity = Identity(_GROUP, NOBODY if ordinary else None)
+    return User(identity, _switches_to(identity), _GROUP, home, environment)
+
+
+def _switches_to(identity: Identity) -> tuple[str, ...]:
+    """What a command has before it to run as somebody."""
+    if identity.group is None:
+        return ()
+    words = (_SETPRIV, f"--regid={identity.group}", "--clear-groups")
+    return words if identity.user is None else (*words, f"--reuid={identity.user}")
