@@ -93,10 +93,16 @@ def carry_out(rnic: Channel, tcp: Channel | None, on_progress: OnProgress) -> St
 
 
 def _release_nics_after(tcp: Channel, rnic: Channel, on_progress: OnProgress) -> StreamsDone:
+    """Also when the streams have failed, but not if their process was ended: then the NICs are."""
     try:
-        return wait_for(tcp, StreamsDone, on_progress)
-    finally:
+        streams = wait_for(tcp, StreamsDone, on_progress)
+    except EOFError:
+        raise
+    except Exception:
         rnic.send(Stop())
+        raise
+    rnic.send(Stop())
+    return streams
 
 
 class _Parts:

@@ -17,7 +17,7 @@ def _expect_the_same_on_both_clocks(user: User, fabric: str) -> None:
     """Run the example, which checks its bytes. Times are at most half above the virtual clock's."""
     path = user.home.parent / "verbs.emu.yml"
     path.write_text(
-        f"name: verbs\nfabric: {fabric}\nslowdown: 20000\n"
+        f"name: verbs\nfabric: {fabric}\nslowdown: 60000\n"
         "topology: {kind: leaf-spine, spines: 1, leaves: 2, hosts_per_leaf: 3}\n"
     )
     before = Outside.now(user)

@@ -176,6 +176,7 @@ class _Server:
         for number, file in enumerate(standard):
             os.dup2(file, number)
             os.close(file)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which `nohup` ignores
         os.setsid()
         os.chdir(request["folder"])
         os.environ.clear()

@@ -53,9 +53,6 @@ class User:
 
     def start(self, *command: str) -> subprocess.Popen[bytes]:
         """Starts a command in the home folder, without a terminal. Its output is not buffered."""
-        if self._may_fork and command[: len(EMU)] == EMU:
-            environment = os.environ | self.environment
-            return ForkedCommand(command[len(EMU) :], self.identity, self.home, environment)
         return subprocess.Popen(
             [*self.prefix, *command],
             cwd=self.home,
@@ -68,8 +65,12 @@ class User:
         )
 
     def emu(self, *words: str | Path) -> subprocess.Popen[bytes]:
-        """Starts `emu` with these arguments."""
-        return self.start(*EMU, *map(str, words))
+        """Starts `emu` with these arguments, as a fork if possible."""
+        command = [*map(str, words)]
+        if self._may_fork:
+            environment = os.environ | self.environment
+            return ForkedCommand(command, self.identity, self.home, environment)
+        return self.start(*EMU, *command)
 
     def start_on(self, terminal: int, *words: str) -> subprocess.Popen[bytes]:
         """Starts `emu` with these arguments on a terminal of its own."""
