@@ -183,7 +183,7 @@ static void read_memory(struct nic *nic, uint32_t bytes, picoseconds now)
 static struct frame *send_data(struct qp *qp, picoseconds now)
 {
     bool response = response_is_next(qp, now);
-    bool from_memory = response || !qp->requester.current->inlined;
+    bool from_memory = response || message_reads_memory(qp->requester.current);
     struct frame *frame = response ? response_queue_send_data(qp, now) : requester_send(qp, now);
     if (!frame)
         return NULL;

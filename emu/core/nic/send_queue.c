@@ -80,7 +80,7 @@ static void append(struct qp *qp, struct message *message)
 static picoseconds before_its_first_byte(const struct qp *qp, const struct message *message)
 {
     const struct host_path *path = &qp->nic->config.path;
-    if (message->inlined)
+    if (!message_reads_memory(message))
         return path->doorbell_ps;
     return host_path_before(path, message->length, message_is_fetch(message));
 }

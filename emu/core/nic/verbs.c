@@ -276,6 +276,7 @@ static void fill(struct send_slot *slot, const struct send_request *request)
         .record = &slot->record,
         .to = request->is_datagram ? &slot->to : NULL,
         .inlined = copy_inlined(slot, request),
+        .copied = request->copied,
         .verb = (uint8_t)request->verb,
         .solicited = request->solicited && verb_takes_receive(request->verb),
         .rkey = request->rkey,

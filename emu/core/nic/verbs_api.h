@@ -54,6 +54,7 @@ struct send_request {
     uint32_t sge_count;     /* at most MAX_SGE; 0: an empty message */
     const uint8_t *inlined; /* inline data in place of the list, copied at once; or NULL */
     uint32_t inlined_bytes;
+    bool copied; /* the inline data is a copy of memory, which takes the NIC as long to read */
     uint64_t remote_addr;
     uint32_t rkey;
     uint32_t imm_data; /* immediate data, or the key to invalidate */

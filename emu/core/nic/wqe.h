@@ -36,6 +36,7 @@ struct message {
     struct message_record *record;
     const struct address *to; /* datagrams only */
     const uint8_t *inlined;   /* inline data; NULL: the bytes are in a region */
+    bool copied;              /* the inline data is a copy of a region's */
     uint8_t verb;             /* enum verb */
     bool solicited;           /* asks the receiver for a solicited event */
     uint8_t refusal;          /* enum status: why it fails when its turn comes; 0: it does not */
@@ -60,6 +61,12 @@ struct message {
 static inline bool message_is_fetch(const struct message *message)
 {
     return message->verb >= VERB_READ;
+}
+
+/* Its data is not in the work request. */
+static inline bool message_reads_memory(const struct message *message)
+{
+    return !message->inlined || message->copied;
 }
 
 static inline bool verb_takes_receive(int verb)

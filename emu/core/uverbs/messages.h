@@ -14,7 +14,7 @@
 
 #include "uverbs/cm_messages.h"
 
-enum { UVERBS_VERSION = 4, UVERBS_REASON_BYTES = 200, UVERBS_NONE = 0, UVERBS_PKEYS = 16 };
+enum { UVERBS_VERSION = 5, UVERBS_REASON_BYTES = 200, UVERBS_NONE = 0, UVERBS_PKEYS = 16 };
 
 enum uverbs_command {
     UVERBS_OPEN, /* files: struct uverbs_session, the program's memory. Of the reply: writing end of

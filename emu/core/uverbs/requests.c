@@ -61,6 +61,7 @@ static void submit_send(struct uverbs_send_queue *queue, const struct request *r
         .sge_count = is_inline ? 0 : wqe->sge_count,
         .inlined = is_inline ? request->inlined : NULL,
         .inlined_bytes = is_inline ? wqe->inline_bytes : 0,
+        .copied = is_inline && wqe->flags & UVERBS_COPIED,
         .remote_addr = wqe->remote_addr,
         .rkey = wqe->rkey,
         .imm_data = wqe->imm_data,

@@ -20,7 +20,12 @@
 
 /* ---- work requests ------------------------------------------------------------------- */
 
-enum uverbs_wqe_flag { UVERBS_SIGNALED = 1, UVERBS_INLINE = 2, UVERBS_SOLICITED = 4 };
+enum uverbs_wqe_flag {
+    UVERBS_SIGNALED = 1,
+    UVERBS_INLINE = 2,
+    UVERBS_SOLICITED = 4,
+    UVERBS_COPIED = 8 /* with UVERBS_INLINE: the library has copied what the list named */
+};
 
 /* A work request. Its scatter/gather elements follow, or its inline data. */
 struct uverbs_wqe {

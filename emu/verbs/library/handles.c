@@ -1,4 +1,5 @@
-/* The verbs objects of this process: by handle, as the NICs know them, and queue pairs by number.
+/* The verbs objects of this process: by handle, as the NICs know them, queue pairs also by number,
+ * regions by key.
  *
  *     made ── remember ──▶ table ── end_object ──▶ destroyed by the program
  *                            ├──── end_objects ──▶ left behind in a context that is closed
@@ -17,6 +18,7 @@ static struct {
     end_function *end;
 } by_handle[UVERBS_HANDLES];
 static struct emu_qp *by_number[1 << 16];
+static struct emu_mr *by_key[1 << 16];
 
 void *object_of(uint32_t handle)
 {
@@ -39,6 +41,29 @@ struct emu_qp *qp_of(uint32_t qp_num)
 void remember_qp(uint32_t qp_num, struct emu_qp *qp)
 {
     by_number[qp_num & 0xffff] = qp;
+}
+
+static struct emu_mr **place_of_key(uint32_t lkey)
+{
+    return &by_key[(lkey ^ lkey >> 16) & 0xffff];
+}
+
+void remember_mr(struct emu_mr *mr)
+{
+    *place_of_key(mr->mr.lkey) = mr;
+}
+
+void forget_mr(const struct emu_mr *mr)
+{
+    struct emu_mr **place = place_of_key(mr->mr.lkey);
+    if (*place == mr)
+        *place = NULL;
+}
+
+const struct emu_mr *mr_of(uint32_t lkey)
+{
+    const struct emu_mr *mr = *place_of_key(lkey);
+    return mr && mr->mr.lkey == lkey ? mr : NULL;
 }
 
 bool is_own_object(uint32_t handle, const void *object)
@@ -88,4 +113,5 @@ void forget_objects(void)
 {
     memset(by_handle, 0, sizeof by_handle);
     memset(by_number, 0, sizeof by_number);
+    memset(by_key, 0, sizeof by_key);
 }

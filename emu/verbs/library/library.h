@@ -102,6 +102,7 @@ struct emu_qp {
     struct emu_ring sends, receives;
     struct emu_srq *srq;
     uint32_t max_inline_data, max_send_sge, max_recv_sge;
+    uint32_t most_copied; /* bytes of a datagram; 0: no datagrams */
     bool signals_all, sends_ready, is_datagram;
     struct ibv_qp_attr attr; /* as modified so far */
     struct ibv_qp_init_attr init_attr;
@@ -189,6 +190,11 @@ int ask_for_object(const void *object, const struct uverbs_request *request,
                    struct uverbs_reply *reply);
 struct emu_qp *qp_of(uint32_t qp_num);
 void remember_qp(uint32_t qp_num, struct emu_qp *qp);
+/* Regions whose addresses in work requests are those of the program. */
+void remember_mr(struct emu_mr *mr);
+void forget_mr(const struct emu_mr *mr);
+/* NULL: not known by this key, though the NIC may know it. */
+const struct emu_mr *mr_of(uint32_t lkey);
 /* In a child. */
 void forget_objects(void);
 

@@ -127,6 +127,7 @@ static int end_mr(void *of, bool waits)
     (void)waits;
     if (error)
         return error;
+    forget_mr(own);
     free_range(own->range);
     free(own);
     return 0;
@@ -168,6 +169,8 @@ static struct ibv_mr *region(struct ibv_pd *pd, void *addr, size_t length, uint6
                                .lkey = reply.number,
                                .rkey = reply.number};
     remember(reply.handle, made, pd->context, end_mr);
+    if (iova == range->addr)
+        remember_mr(made);
     return &made->mr;
 }
 
@@ -241,6 +244,7 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *a
         errno = error;
         return IBV_REREG_MR_ERR_CMD;
     }
+    forget_mr(own);
     free_range(own->range);
     own->range = range;
     own->access = wanted;
@@ -249,6 +253,7 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *a
     mr->length = range->length;
     mr->pd = flags & IBV_REREG_MR_CHANGE_PD ? pd : mr->pd;
     mr->lkey = mr->rkey = reply.number;
+    remember_mr(own);
     return 0;
 }
 

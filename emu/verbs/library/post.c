@@ -99,6 +99,35 @@ static uint8_t flags_of(const struct emu_qp *qp, unsigned flags)
                      (flags & IBV_SEND_SOLICITED ? UVERBS_SOLICITED : 0));
 }
 
+/* A NIC reads a short datagram within a microsecond of its doorbell. In emulated time a program
+ * does any amount of work before that, and UCX fills the memory of a datagram anew as soon as it
+ * sees an answer, which may be one to an earlier datagram. So the library reads it at once, unless
+ * the NIC would refuse to. */
+static bool may_copy(const struct emu_qp *qp, const struct ibv_sge *list, int count)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < count; i++) {
+        const struct emu_mr *mr = mr_of(list[i].lkey);
+        uint64_t offset = mr ? list[i].addr - mr->range->addr : 0;
+        if (!mr || mr->mr.pd != qp->qp.qp_base.pd || offset > mr->range->length ||
+            list[i].length > mr->range->length - offset)
+            return false;
+        bytes += list[i].length;
+    }
+    return bytes <= qp->most_copied;
+}
+
+/* False: there are too many. */
+static bool put_data(const struct emu_qp *qp, struct uverbs_wqe *wqe, const struct ibv_sge *list,
+                     int count)
+{
+    bool is_possible = count >= 0 && (uint32_t)count <= qp->max_send_sge;
+    if (!qp->is_datagram || !is_possible || !may_copy(qp, list, count))
+        return put_list(wqe, list, count, qp->max_send_sge);
+    wqe->flags |= UVERBS_INLINE | UVERBS_COPIED;
+    return put_inline(wqe, list, count, qp->most_copied);
+}
+
 /* Returns 0 or EINVAL. */
 static int may_send(const struct emu_qp *qp)
 {
@@ -121,7 +150,7 @@ static int put_send(struct emu_qp *qp, const struct ibv_send_wr *wr)
     bool fits =
         wr->send_flags & IBV_SEND_INLINE
             ? takes_inline(wqe) && put_inline(wqe, wr->sg_list, wr->num_sge, qp->max_inline_data)
-            : put_list(wqe, wr->sg_list, wr->num_sge, qp->max_send_sge);
+            : put_data(qp, wqe, wr->sg_list, wr->num_sge);
     if (!fits)
         return EINVAL;
     qp->sends.head++;
@@ -294,7 +323,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t qpn
 
 static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t count, const struct ibv_sge *list)
 {
-    if (!put_list(own(qp)->building, list, (int)count, own(qp)->max_send_sge))
+    if (!put_data(own(qp), own(qp)->building, list, (int)count))
         own(qp)->building_error = EINVAL;
 }
 

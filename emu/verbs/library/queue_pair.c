@@ -64,8 +64,8 @@ static int ask_for_qp(struct emu_qp *qp, struct ibv_pd *pd, const struct ibv_qp_
                       uint32_t transport, struct uverbs_reply *reply)
 {
     int files[2], count = 0;
-    files[count++] =
-        ring_create(&qp->sends, at_least_one(attr->cap.max_send_wr), attr->cap.max_inline_data);
+    uint32_t inline_bytes = qp->most_copied ? qp->most_copied : attr->cap.max_inline_data;
+    files[count++] = ring_create(&qp->sends, at_least_one(attr->cap.max_send_wr), inline_bytes);
     if (!attr->srq)
         files[count++] = ring_create(&qp->receives, at_least_one(attr->cap.max_recv_wr), 0);
     struct uverbs_request request = {.command = UVERBS_CREATE_QP,
@@ -76,7 +76,7 @@ static int ask_for_qp(struct emu_qp *qp, struct ibv_pd *pd, const struct ibv_qp_
                                             .srq = attr->srq ? attr->srq->handle : UVERBS_NONE,
                                             .max_send_wr = at_least_one(attr->cap.max_send_wr),
                                             .max_recv_wr = at_least_one(attr->cap.max_recv_wr),
-                                            .max_inline_data = attr->cap.max_inline_data}};
+                                            .max_inline_data = inline_bytes}};
     bool has_memory = files[0] >= 0 && files[count - 1] >= 0;
     int error = has_memory ? ask(&request, files, (unsigned)count, reply) : errno;
     for (int i = 0; i < count; i++)
@@ -99,6 +99,8 @@ static struct ibv_qp *new_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
     }
     struct emu_qp *made = calloc(1, sizeof *made);
     struct uverbs_reply reply;
+    if (made && transport == TRANSPORT_UD)
+        made->most_copied = nics->device.max_inline_data;
     int error = made ? ask_for_qp(made, pd, attr, transport, &reply) : ENOMEM;
     if (error) {
         if (made)
