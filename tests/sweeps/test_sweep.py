@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ from tests.support.waiting import eventually
 
 pytest.importorskip("distributed", reason="needs Dask (emu[sweep])")
 pytest.importorskip("pyarrow", reason="needs pyarrow (emu[sweep])")
+
+import dask.config
+from distributed import LocalCluster
 
 from emu.sweeps import cluster as cluster_module
 from emu.sweeps.cluster import Cluster, cluster, clusters_kept
@@ -265,6 +269,31 @@ def test_a_run_that_kills_each_worker_fails_alone() -> None:
     found, _ = outcomes(made, do, lambda used: None)
     assert [key for key, own in found.items() if own.error] == [deadly]
     assert "each worker that began this run died" in found[deadly].error
+
+
+def test_runs_beside_one_that_kills_the_worker_do_not_fail(tmp_path: Path) -> None:
+    """The scheduler gives them up, too: it cannot know which of them was to blame."""
+    made = planned(3)
+    deadly, death = made.runs[0].key, tmp_path / "death"
+
+    def do(task: Task) -> Outcome:
+        if task.key == deadly:
+            death.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        while not death.exists():
+            time.sleep(0.001)
+        return Outcome(task.key)
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=1, threads_per_worker=3, dashboard_address=None
+        ) as existing,
+        cluster(existing.scheduler_address, 1) as used,
+    ):
+        found = {run.key: outcome for run, outcome in execute(used, made, made.runs, do=do)}
+    assert len(found) == 3
+    assert [key for key, own in found.items() if own.error] == [deadly]
 
 
 def test_workers_that_cannot_start_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
