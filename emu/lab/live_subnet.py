@@ -156,7 +156,7 @@ class LiveSubnet:
         if changed and self._managed.opensm.is_running:
             self._managed.opensm.wait_for_next_sweep()
             self._send_tables()
-            self._managed.sweep_once_more()
+            self._managed.opensm.sweep_and_wait()
             self._follow_sweep()
 
     def _cable(self, port: str) -> Cable:

@@ -36,7 +36,6 @@ from topologies.guids import host_port_guid, switch_guid
 
 _DEFAULT = Policy()
 _HIGHEST_PRIORITY = 15
-_SECONDS_TO_WRITE, _SECONDS_BETWEEN_READS = 2.0, 0.005
 
 Pair = tuple[str, str]
 """Source and destination host."""
@@ -120,8 +119,7 @@ class ManagedFabric:
     def without(self, down: frozenset[Cable]) -> Lfts:
         """The tables of a sweep while exactly these cables are pulled."""
         if self.pull(down):
-            self.opensm.wait_for_next_sweep()
-            self.sweep_once_more()
+            self.opensm.sweep_and_wait()
         return self.tables()
 
     def pull(self, down: frozenset[Cable]) -> bool:
@@ -151,11 +149,6 @@ class ManagedFabric:
             if self._own_cable(host) in back and self.can_manage(host) and acting.is_running:
                 acting.wait_for_next_sweep()
                 self.simulator.mark_as_manager(self._topology.host[host])
-
-    def sweep_once_more(self) -> None:
-        """Sweeps again, because the sweep after a trap may have started before all changes."""
-        self.opensm.sweep_now()
-        self.opensm.wait_for_next_sweep()
 
     def tables(self) -> Lfts:
         """The tables of the last sweep. A switch that it did not reach keeps its old table."""
@@ -227,20 +220,9 @@ class ManagedFabric:
 
     def _read_lfts(self) -> Lfts:
         """The forwarding tables by switch name, for the switches that the last sweep reached."""
-        lfts = self._parse_lfts()
+        lfts = parse_lfts(self.opensm.dump_of_last_sweep("opensm-lfts.dump"))
         own = ((switch.name, switch_guid(switch)) for switch in self._topology.switches)
         return {name: lfts[guid] for name, guid in own if guid in lfts}
-
-    def _parse_lfts(self) -> dict[int, dict[int, int]]:
-        """The forwarding tables by switch GUID. Reads again while a sweep writes the file."""
-        deadline = time.monotonic() + _SECONDS_TO_WRITE
-        while True:
-            try:
-                return parse_lfts(self.opensm.dump("opensm-lfts.dump"))
-            except FabricError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(_SECONDS_BETWEEN_READS)
 
     def _not_found(self, names: Sequence[str]) -> FabricError:
         return FabricError(

@@ -34,7 +34,10 @@ _MOST_FAILURES = 2
 one does not."""
 _TIMES_TO_ASK = 10
 """For a sweep, while it does not come. OpenSM forgets a trap that it gets late in a sweep."""
-_ENGINE = re.compile(r"(\S+) tables configured on all switches")
+_CONFIGURED = "tables configured on all switches"
+"""It then writes its dump files, and says last whether the subnet is up."""
+_ENGINE = re.compile(rf"(\S+) {_CONFIGURED}")
+_SECONDS_TO_WRITE = 2.0
 
 
 class OpenSm:
@@ -108,6 +111,16 @@ class OpenSm:
         """Starts a sweep of the whole fabric."""
         self._process.send_signal(signal.SIGHUP)
 
+    def sweep_and_wait(self) -> None:
+        """Waits for a sweep that begins after this call. Raises FabricError.
+
+        The first that ends may have begun before it, so it is the second.
+        """
+        self.has_swept()
+        for _ in range(2):
+            self.sweep_now()
+            self.wait_for_next_sweep()
+
     def wait_for_next_sweep(self) -> None:
         """Waits for a sweep after the one last waited for. Raises FabricError."""
         self.wait_for_sweep(self._sweeps_seen + 1)
@@ -156,6 +169,26 @@ class OpenSm:
     def dump(self, name: str) -> str:
         """The text of a file that it has written."""
         return text_of(self.workdir / name)
+
+    def dump_of_last_sweep(self, name: str) -> str:
+        """The text of a file that it writes in each sweep. Waits while a sweep writes it. Raises
+        FabricError."""
+        deadline = time.monotonic() + _SECONDS_TO_WRITE
+        while self.is_running:
+            before = self._sweeps_written()
+            text = self.dump(name)
+            if before is not None and self._sweeps_written() == before:
+                return text
+            if time.monotonic() > deadline:
+                raise self._failed(f"did not write {name} within {_SECONDS_TO_WRITE:.0f} s")
+            time.sleep(_SECONDS_BETWEEN_POLLS)
+        return self.dump(name)
+
+    def _sweeps_written(self) -> int | None:
+        """The number of sweeps that have written their dump files; None while one may do so."""
+        log = text_of(self.workdir / _LOG)
+        ended = max(log.rfind(_UP), log.rfind(_GIVEN_UP))
+        return log.count(_CONFIGURED) if log.rfind(_CONFIGURED) < ended else None
 
     def _failed(self, what: str) -> FabricError:
         log_end = last_lines(self.workdir / _LOG, self.workdir / _OUTPUT)

@@ -65,6 +65,20 @@ def test_links_may_change_during_a_sweep(fabric: Topology, tmp_path: Path) -> No
                 assert (tables == whole) == (not down)
 
 
+def test_tables_that_opensm_writes_are_not_read_yet(fabric: Topology, tmp_path: Path) -> None:
+    with ManagedFabric(fabric, Policy(), tmp_path) as managed:
+        whole = managed.subnet().lfts
+        os.kill(managed.opensm.pid, signal.SIGSTOP)
+        with (tmp_path / "opensm.log").open("a") as log:
+            log.write("updn tables configured on all switches\n")
+        (tmp_path / "opensm-lfts.dump").write_text("")
+        with pytest.raises(FabricError, match=r"OpenSM did not write opensm-lfts\.dump within 2 s"):
+            managed.tables()
+        os.kill(managed.opensm.pid, signal.SIGCONT)
+        managed.opensm.sweep_and_wait()
+        assert managed.tables() == whole
+
+
 def test_paths_avoid_a_lost_cable(fabric: Topology, subnet: Subnet) -> None:
     """Every host reaches every other over the other spine."""
     lost = cable(fabric, "leaf1:spine1")
