@@ -22,6 +22,8 @@ ACCESS_ERROR = "remote access error 136\nstate ERR\n"
 ACCESS_EVENT = "local access violation work queue error\nstate ERR\n"
 FINE = "state RTS\n"
 TIMEOUT_14_MS = 4.096e-3 * 2**14
+ATTEMPTS = 4
+"""Of a request, by two_ends.h: three retries."""
 CONVERGENCE_PS = 100_000_000
 """Of switches, unless a spec says otherwise."""
 LONGEST_PAUSE_MS = 65535 * 512 / 100e9 * 1e3
@@ -77,6 +79,21 @@ def test_lost_link_is_an_event_and_ends_the_retries(lab: ProgramsLab, mistakes: 
     _emu(lab, "fault", "clear", "cut")
     ended = wait(client)
     assert ended.out == "port active\nactive\nstate ERR\n", ended
+    assert wait(server).out == FINE
+
+
+def test_request_without_a_link_ends_with_its_retries(lab: ProgramsLab, mistakes: str) -> None:
+    server = lab.start("h1", mistakes, "no_link")
+    _read_until(server, "listens")
+    client = lab.start("h3", mistakes, "no_link", "@h1")
+    _read_until(client, "ready")
+    _emu(lab, "fault", "set", "{name: cut, link-down: {cable: 'leaf2:h3'}}")
+    ended = wait(client)
+    _emu(lab, "fault", "clear", "cut")
+    *seen, took, state = ended.out.splitlines()
+    assert seen == ["port error", "down", "transport retry counter exceeded 129"], ended
+    assert int(took.removesuffix(" us")) == pytest.approx(ATTEMPTS * 4.096 * 2**6, rel=0.01)
+    assert state == "state ERR"
     assert wait(server).out == FINE
 
 

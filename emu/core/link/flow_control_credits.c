@@ -44,7 +44,7 @@ static void wait_ends(struct port *port, uint8_t tc, picoseconds now)
 
 static bool may_send(struct port *port, uint8_t tc, uint32_t length, picoseconds now)
 {
-    if (!port_needs_credit(port, tc) || credit_may_send(tx_credit(port, tc), length))
+    if (!port_needs_credit(port, tc) || credit_may_send(tx_credit(port, tc), length) || !port->up)
         return true;
     if (!(port->stopped & 1u << tc))
         wait_begins(port, tc, now);

@@ -337,10 +337,29 @@ SELDOM static void wait_for_line(struct port *port)
     timer_set_upkeep(port->clock, &port->done, port->line.free_at);
 }
 
+/* A port without a link takes packets at the rate of its line, and discards them: a NIC's queue
+ * pairs then wait for an acknowledgement, as after any loss. */
+SELDOM static void send_into_nothing(struct port *port, picoseconds now)
+{
+    struct frame *frame = port->handler->pull ? port->handler->pull(port, now) : NULL;
+    if (!frame)
+        return;
+    uint32_t wire = wire_bytes(frame->kind, frame->length);
+    port->busy = true;
+    port->sending = (struct charge){0};
+    port_lose(port, frame);
+    timer_set(port->clock, &port->done, now + line_time(&port->line, wire));
+}
+
 void port_kick(struct port *port, picoseconds now)
 {
-    if (port->busy || !port->up)
+    if (port->busy)
         return;
+    if (!port->up) {
+        if (port->cuts)
+            send_into_nothing(port, now);
+        return;
+    }
     if (now < port->line.free_at) {
         wait_for_line(port);
         return;
@@ -451,6 +470,7 @@ void port_link_down(struct port *port, picoseconds now)
     port_flow_control(port)->reset(port, now);
     if (port->handler->link_down)
         port->handler->link_down(port, now);
+    port_kick(port, now);
 }
 
 void port_link_up(struct port *port, picoseconds now)

@@ -235,6 +235,22 @@ def test_link_down_stops_all_packets(fabric: str, cable: str) -> None:
 
 
 @fabrics
+def test_flow_fails_whose_nic_has_no_link(fabric: str) -> None:
+    """The NIC discards each attempt, and the retries end."""
+    attempts, packets = 8, 245
+    cut = "at: 5us, link-down: {cable: left:h1}"
+    with started(spec_of(PAIR, *on(fabric, cut), "traffic.0.start=10us")) as fabric_run:
+        outcome = finish(fabric_run, within_ns=900_000_000)
+        (record,) = records(fabric_run).values()
+        ended_ns = fabric_run.now_ns
+    assert record.packets_dropped == attempts * packets
+    assert outcome.flows["flow"].retransmitted_packets == (attempts - 1) * packets
+    assert not outcome.flows["flow"].completed
+    time_out_ns = 4096 << 14
+    assert attempts * time_out_ns < ended_ns < (attempts + 1) * time_out_ns
+
+
+@fabrics
 @pytest.mark.parametrize("held", ["delay: {by: 20us, ", "reordering: {by: 20us, every: 2, "])
 @pytest.mark.parametrize("lasts_us", [60, 41])
 def test_link_down_drops_packets_that_a_fault_holds(fabric: str, held: str, lasts_us: int) -> None:

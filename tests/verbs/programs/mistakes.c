@@ -116,6 +116,18 @@ static void lose_link(struct end *end)
     print_port(end);
 }
 
+/* Sends when somebody has taken the cable away. */
+static void send_without_link(struct end *end)
+{
+    puts("ready");
+    fflush(stdout);
+    print_port(end);
+    long from_us = now_us();
+    MUST(end_send(end, IBV_WR_RDMA_WRITE, 64) == 0);
+    print_completion(end->cq);
+    printf("%ld us\n", now_us() - from_us);
+}
+
 static void run_client(struct end *end, const char *mistake)
 {
     if (is(mistake, "peer_dies")) {
@@ -134,6 +146,8 @@ static void run_client(struct end *end, const char *mistake)
         fill_queue(end, 16);
     else if (is(mistake, "link_down"))
         lose_link(end);
+    else if (is(mistake, "no_link"))
+        send_without_link(end);
     else if (is(mistake, "storm"))
         outlast_storm(end);
     else if (is(mistake, "overrun"))
