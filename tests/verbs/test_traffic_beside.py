@@ -45,7 +45,7 @@ def test_traffic_and_programs_take_turns(lab: ProgramsLab, open_folder: Path) ->
     assert without.code == 1
     line, _ = without.err.splitlines()
     assert line == (
-        "emu verbs: this host's NIC serves no programs now: the lab's traffic uses the NICs; "
+        "emu verbs: no connection to this host's NIC: the lab's traffic uses the NICs; "
         "run `emu traffic stop` first"
     )
     assert emu("traffic", "stop").code == 0

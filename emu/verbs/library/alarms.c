@@ -17,9 +17,7 @@ static int64_t *keeper_waits_until; /* NULL: it has not begun */
 
 sigset_t lock_alarms(void)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
+    sigset_t before = block_signals();
     pthread_mutex_lock(&lock);
     return before;
 }
@@ -27,7 +25,7 @@ sigset_t lock_alarms(void)
 void unlock_alarms(const sigset_t *before)
 {
     pthread_mutex_unlock(&lock);
-    pthread_sigmask(SIG_SETMASK, before, NULL);
+    restore_signals(before);
 }
 
 static void take_out(struct alarm *alarm)

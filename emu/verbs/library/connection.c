@@ -207,7 +207,7 @@ static void say_why(const char *reason)
 {
     static bool is_said;
     if (!is_said)
-        fprintf(stderr, "emu verbs: this host's NIC serves no programs now: %s\n", reason);
+        fprintf(stderr, "emu verbs: no connection to this host's NIC: %s\n", reason);
     is_said = true;
 }
 
@@ -219,7 +219,7 @@ static int open_connection(void)
     if (made.socket < 0) {
         int error = errno;
         if (path)
-            say_why(strerror(error));
+            say_why(error == EMFILE ? "the program has no free file descriptor" : strerror(error));
         return path && error == EMFILE ? EMFILE : ENODEV;
     }
     struct uverbs_reply reply = {0};
@@ -249,11 +249,11 @@ const struct connection *connection(void)
 {
     pthread_mutex_lock(&lock);
     bool is_new = connected.socket < 0;
-    int error = is_new ? open_connection() : 0;
+    int before = errno, error = is_new ? open_connection() : 0;
     pthread_mutex_unlock(&lock);
     if (is_new && !error)
         is_active();
-    errno = error;
+    errno = error ? error : before;
     return error ? NULL : &connected;
 }
 
@@ -297,8 +297,10 @@ int ask_for_file(const struct uverbs_request *request, struct uverbs_reply *repl
 void wake_nics(void)
 {
     uint64_t one = 1;
+    int error = errno;
     ssize_t written = write(connected.bell_fd, &one, sizeof one);
     (void)written;
+    errno = error;
 }
 
 void ring_doorbell(struct emu_ring *ring)

@@ -147,8 +147,8 @@ EXPORT time_t time(time_t *to)
 /* Times that are too long end never. */
 int64_t as_ns(const struct timespec *time)
 {
-    return time->tv_sec < INT64_MAX / NS_PER_S / 4 ? time->tv_sec * NS_PER_S + time->tv_nsec
-                                                   : INT64_MAX / 4;
+    return time->tv_sec < INT64_MAX / NS_PER_S / 2 ? time->tv_sec * NS_PER_S + time->tv_nsec
+                                                   : INT64_MAX / 2;
 }
 
 struct timespec as_timespec(int64_t ns)
@@ -161,11 +161,12 @@ bool is_valid(const struct timespec *time)
     return time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < NS_PER_S;
 }
 
-/* Returns 0, or EINTR. */
+/* Returns 0, or EINTR. A cancellation point. */
 static int sleep_until(int64_t until_ns)
 {
+    pthread_testcancel();
     while (emulated_ns() < until_ns)
-        if (end_wait(begin_wait(until_ns, UVERBS_NO_NEWS)))
+        if (end_cancellable_wait(begin_wait(until_ns, UVERBS_NO_NEWS)))
             return EINTR;
     return 0;
 }
@@ -173,10 +174,8 @@ static int sleep_until(int64_t until_ns)
 EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *wanted,
                            struct timespec *left)
 {
-    if (!is_emulated() || !is_followed(clock)) {
-        long ended = REAL(syscall)(SYS_clock_nanosleep, clock, flags, wanted, left);
-        return ended == 0 ? 0 : errno;
-    }
+    if (!is_emulated() || !is_followed(clock))
+        return REAL(clock_nanosleep)(clock, flags, wanted, left);
     if (!is_valid(wanted))
         return EINVAL;
     bool is_absolute = flags & TIMER_ABSTIME;
@@ -206,7 +205,7 @@ EXPORT int usleep(useconds_t us)
 EXPORT unsigned sleep(unsigned seconds)
 {
     struct timespec wanted = {.tv_sec = seconds}, left = {0};
-    return nanosleep(&wanted, &left) == 0 ? 0 : (unsigned)(left.tv_sec + (left.tv_nsec > 0));
+    return nanosleep(&wanted, &left) == 0 ? 0 : (unsigned)left.tv_sec;
 }
 
 /* As glibc: -1 for a signal, -2 for a mistake. */

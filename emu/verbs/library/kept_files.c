@@ -33,9 +33,7 @@ static pid_t owner;
 
 static sigset_t begin_change(void)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
+    sigset_t before = block_signals();
     pthread_mutex_lock(&changing);
     return before;
 }
@@ -43,7 +41,7 @@ static sigset_t begin_change(void)
 static void end_change(const sigset_t *before)
 {
     pthread_mutex_unlock(&changing);
-    pthread_sigmask(SIG_SETMASK, before, NULL);
+    restore_signals(before);
 }
 
 static int number_at(unsigned place)

@@ -251,11 +251,13 @@ void release_writers(void);
 
 /* The set without SIGSEGV, in `copy`. NULL stays NULL. */
 const sigset_t *without_traps(const sigset_t *set, sigset_t *copy);
-/* Whether the calling thread blocks SIGSEGV, as the program sees it. */
-bool blocks_traps(void);
-/* Of a new thread: takes SIGSEGV out of its mask, and notes whether it was there, or at the thread
- * that made it. */
-void inherit_mask(bool was_blocked);
+/* A new thread's mask from now on. */
+void take_mask(const sigset_t *mask);
+/* The first thread keeps the mask that it was given. */
+void inherit_mask(void);
+/* All signals wait until restore_signals, which gets what this returns. */
+sigset_t block_signals(void);
+void restore_signals(const sigset_t *before);
 /* Somebody has sent SIGSEGV. True: the program blocks it, and gets it later. */
 bool keep_signal(void);
 
@@ -316,6 +318,7 @@ extern __thread bool looks_elsewhere;
 /* The two halves of a wait: emulated time may pass after the first. */
 uint32_t begin_wait(int64_t until_ns, enum uverbs_news news);
 bool end_wait(uint32_t wakes);
+bool end_cancellable_wait(uint32_t wakes); /* pthread_cancel ends the thread meanwhile */
 /* When the calling thread's wait ends, for others to change; NULL: it does not count. */
 int64_t *own_end_of_wait(void);
 /* A call of the library: the thread computes. */
@@ -328,6 +331,8 @@ void forget_place(void);
 /* Emulated time stands in between, although the threads that run next may sleep now. */
 void hold_time(void);
 void release_time(void);
+/* Whether the signal waits for a thread that does not block it. */
+bool is_pending(int number);
 /* Sends this signal to the process by `send(of)`, and returns when a thread handles it. */
 void send_signal(int number, void (*send)(void *), void *of);
 /* If they sleep because nothing will happen: it may now. */

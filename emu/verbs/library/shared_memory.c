@@ -450,18 +450,16 @@ static bool holds_stack(const struct shared_range *range, const void *of_caller)
 static int run(struct task *task)
 {
     pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    sigdelset(&all, SIGSEGV);
+    int error = 0, errno_before = errno;
     pthread_mutex_lock(&sharing);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    int error = 0;
+    sigset_t mask = block_signals();
     if (!holds_stack(task->range, task))
         carry_out(task);
     else if ((error = create_own_thread(&thread, NULL, carry_out, task)) == 0)
         pthread_join(thread, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    restore_signals(&mask);
     pthread_mutex_unlock(&sharing);
+    errno = errno_before;
     return error ? error : task->error;
 }
 

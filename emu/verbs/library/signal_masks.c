@@ -31,18 +31,18 @@ const sigset_t *without_traps(const sigset_t *set, sigset_t *copy)
 
 /* ---- the thread's note ----------------------------------------------------------------------- */
 
-bool blocks_traps(void)
+void take_mask(const sigset_t *mask)
 {
-    return is_blocked;
+    sigset_t copy;
+    is_blocked = sigismember(mask, SIGSEGV) == 1;
+    real_mask(SIG_SETMASK, without_traps(mask, &copy), NULL);
 }
 
-void inherit_mask(bool was_blocked)
+void inherit_mask(void)
 {
-    sigset_t traps, before;
-    sigemptyset(&traps);
-    sigaddset(&traps, SIGSEGV);
-    real_mask(SIG_UNBLOCK, &traps, &before);
-    is_blocked = was_blocked || sigismember(&before, SIGSEGV);
+    sigset_t mask;
+    real_mask(SIG_SETMASK, NULL, &mask);
+    take_mask(&mask);
 }
 
 bool keep_signal(void)
@@ -85,6 +85,19 @@ EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
     note(how, &wanted);
     release_signal();
     return 0;
+}
+
+sigset_t block_signals(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    return before;
+}
+
+void restore_signals(const sigset_t *before)
+{
+    pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
 EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *before)

@@ -23,7 +23,8 @@ struct start {
     void *(*routine)(void *);
     int (*of_c11)(void *); /* in place of `routine` */
     void *argument;
-    bool holds_time, blocks_traps;
+    sigset_t mask;
+    bool holds_time;
 };
 
 enum { OWN_PLACES = 8, PROGRAM_PLACES = UVERBS_THREADS - OWN_PLACES };
@@ -31,6 +32,7 @@ enum { OWN_PLACES = 8, PROGRAM_PLACES = UVERBS_THREADS - OWN_PLACES };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER; /* the program's attributes */
 static struct thread *threads;
 static uint32_t count; /* of those in the list, and of those that begin */
 static __thread struct thread self;
@@ -78,7 +80,7 @@ static void enlist(void)
 
 __attribute__((constructor)) static void enlist_first(void)
 {
-    inherit_mask(false);
+    inherit_mask();
     count = 1;
     enlist();
 }
@@ -102,34 +104,56 @@ void count_threads(void)
 void forget_threads(void)
 {
     pthread_mutex_init(&listing, NULL);
+    pthread_mutex_init(&changing, NULL);
     threads = NULL;
     count = 1;
     enlist();
 }
 
-/* ---- new threads ---------------------------------------------------------------------------- */
+/* ---- new threads ----------------------------------------------------------------------------
+ *
+ * A thread begins with all signals blocked, and takes its mask when it has a place: a handler that
+ * runs before could not wait, since time is held until then. */
 
 static void *run(void *of)
 {
     struct start start = *(struct start *)of;
     free(of);
-    inherit_mask(start.blocks_traps);
     enlist();
     if (start.holds_time) {
         is_active();
         release_time();
     }
+    take_mask(&start.mask);
     if (start.of_c11)
         return (void *)(intptr_t)start.of_c11(start.argument); // NOLINT: as thrd_join expects
     return start.routine(start.argument);
 }
 
-/* Attributes may have a mask of their own, which the kernel gets as it is. */
-static bool passes_mask(const pthread_attr_t *attr)
+/* Attributes may have a mask of their own. Threads that are created at once may share them. */
+static int create_with_own_mask(pthread_t *thread, pthread_attr_t *attr, struct start *start)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    pthread_mutex_lock(&changing);
+    pthread_attr_getsigmask_np(attr, &start->mask);
+    pthread_attr_setsigmask_np(attr, &all);
+    int error = REAL(pthread_create)(thread, attr, run, start);
+    pthread_attr_setsigmask_np(attr, &start->mask);
+    pthread_mutex_unlock(&changing);
+    return error;
+}
+
+static int create(pthread_t *thread, const pthread_attr_t *attr, struct start *start)
 {
     sigset_t mask;
-    bool has_own = attr && pthread_attr_getsigmask_np(attr, &mask) == 0;
-    return !has_own && blocks_traps();
+    if (attr && pthread_attr_getsigmask_np(attr, &mask) == 0)
+        return create_with_own_mask(thread, (pthread_attr_t *)attr, start);
+    mask = start->mask = block_signals();
+    int error = REAL(pthread_create)(thread, attr, run, start);
+    restore_signals(&mask);
+    return error;
 }
 
 static int begin_thread(pthread_t *thread, const pthread_attr_t *attr, const struct start *of)
@@ -140,10 +164,9 @@ static int begin_thread(pthread_t *thread, const pthread_attr_t *attr, const str
         return EAGAIN;
     *start = *of;
     start->holds_time = holds_time;
-    start->blocks_traps = passes_mask(attr);
     if (holds_time)
         hold_time();
-    int error = REAL(pthread_create)(thread, attr, run, start);
+    int error = create(thread, attr, start);
     if (!error)
         return 0;
     if (holds_time)

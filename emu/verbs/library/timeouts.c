@@ -16,7 +16,7 @@
 
 #include "library.h"
 
-enum { FEW = 64, BITS = 8 * sizeof(fd_mask), NS_PER_MS = 1000000 };
+enum { FEW = 64, BITS = 8 * sizeof(fd_mask), NS_PER_MS = 1000000, US_PER_S = 1000000 };
 
 /* ---- the thread's eventfd ------------------------------------------------------------------ */
 
@@ -72,11 +72,12 @@ static int poll_with_bell(struct pollfd *fds, nfds_t count, int64_t until_ns, co
 {
     struct bell *bell = own_bell();
     eventfd_t rings;
-    int ready;
+    int ready, error = errno;
     if (!bell)
         return -1;
     fds[count] = (struct pollfd){.fd = bell->fd, .events = POLLIN};
     eventfd_read(bell->fd, &rings);
+    errno = error;
     set_alarm(&bell->alarm, until_ns);
     pthread_cleanup_push(clear_alarm, &bell->alarm);
     ready = real_ppoll(fds, count + 1, NULL, mask);
@@ -84,9 +85,14 @@ static int poll_with_bell(struct pollfd *fds, nfds_t count, int64_t until_ns, co
     return ready > 0 && fds[count].revents ? ready - 1 : ready;
 }
 
+/* The real call looks first, and checks the arguments. */
 static int poll_until(struct pollfd *fds, nfds_t count, int64_t until_ns, const sigset_t *mask)
 {
+    static const struct timespec now;
     struct pollfd few[FEW + 1], *all = few;
+    int found = real_ppoll(fds, count, &now, mask);
+    if (found)
+        return found;
     if (count > FEW && !(all = malloc((count + 1) * sizeof *all)))
         return -1;
     memcpy(all, fds, count * sizeof *fds);
@@ -250,7 +256,8 @@ EXPORT int select(int count, fd_set *reads, fd_set *writes, fd_set *exceptions,
 {
     struct timespec precise = {0};
     if (timeout)
-        precise = (struct timespec){timeout->tv_sec, timeout->tv_usec * 1000};
+        precise = (struct timespec){timeout->tv_sec + timeout->tv_usec / US_PER_S,
+                                    timeout->tv_usec % US_PER_S * 1000};
     if (!is_awaited(timeout ? &precise : NULL))
         return REAL(select)(count, reads, writes, exceptions, timeout);
     int64_t until_ns = emulated_ns() + as_ns(&precise);

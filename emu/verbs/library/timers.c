@@ -170,6 +170,7 @@ struct numbered_timer {
     bool is_used;
     clockid_t clock;
     struct sigevent event;
+    int overruns; /* since its signal was sent */
 };
 
 static struct numbered_timer timers[TIMERS];
@@ -207,6 +208,28 @@ static void begin_thread(struct numbered_timer *timer)
     pthread_attr_destroy(&attr);
 }
 
+static bool shares_its_signal(const struct numbered_timer *timer)
+{
+    for (const struct numbered_timer *other = timers; other < timers + TIMERS; other++)
+        if (other != timer && other->is_used &&
+            other->event.sigev_signo == timer->event.sigev_signo)
+            return true;
+    return false;
+}
+
+/* A timer has one signal at a time. Whether one that is blocked is this timer's is known if no
+ * other timer has the same number. */
+static void signal_or_count(struct numbered_timer *timer)
+{
+    int number = timer->event.sigev_signo;
+    if (is_pending(number) && !shares_its_signal(timer)) {
+        timer->overruns++;
+        return;
+    }
+    timer->overruns = 0;
+    send_signal(number, queue_signal, timer);
+}
+
 static void ring_numbered(struct alarm *alarm)
 {
     struct numbered_timer *timer = (struct numbered_timer *)alarm;
@@ -214,7 +237,7 @@ static void ring_numbered(struct alarm *alarm)
     if (timer->event.sigev_notify == SIGEV_THREAD)
         begin_thread(timer);
     else if (timer->event.sigev_notify != SIGEV_NONE)
-        send_signal(timer->event.sigev_signo, queue_signal, timer);
+        signal_or_count(timer);
 }
 
 /* NULL: a real one. */
@@ -275,10 +298,11 @@ EXPORT int timer_gettime(timer_t id, struct itimerspec *now)
     return 0;
 }
 
-/* Emulated time stands until the signal is handled, so none is late. */
+/* Emulated time stands until a signal is handled, so only those are late that are blocked. */
 EXPORT int timer_getoverrun(timer_t id)
 {
-    return numbered(id) ? 0 : REAL(timer_getoverrun)(id);
+    const struct numbered_timer *timer = numbered(id);
+    return timer ? timer->overruns : REAL(timer_getoverrun)(id);
 }
 
 EXPORT int timer_delete(timer_t id)

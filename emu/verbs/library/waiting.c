@@ -23,7 +23,7 @@ enum {
     WAITS_SO_FAR = 8 /* of the time that a thread has asked in vain, about several objects */
 };
 
-__thread bool looks_elsewhere;
+__thread bool looks_elsewhere = true; /* its first look is not one of many */
 
 static __thread struct uverbs_thread *own;
 static __thread struct uverbs_session *session;
@@ -157,21 +157,56 @@ uint32_t begin_wait(int64_t until_ns, enum uverbs_news news)
     return wakes;
 }
 
-/* With a time-out, however long, every signal that is handled interrupts the system call. */
-bool end_wait(uint32_t wakes)
+/* Until somebody wakes this thread. With a time-out, however long, every signal that is handled
+ * interrupts the system call. Returns 0 or errno. */
+static int sleep_until_woken(uint32_t wakes)
 {
     static const struct timespec long_enough = {.tv_sec = 1000000000};
+    long ended = REAL(syscall)(SYS_futex, &own->wakes, FUTEX_WAIT, wakes, &long_enough, NULL, 0);
+    return ended < 0 ? errno : 0;
+}
+
+static void run_on(void *unused)
+{
+    (void)unused;
+    is_active();
+}
+
+/* The same; pthread_cancel ends the thread meanwhile. */
+static int sleep_cancellably(uint32_t wakes)
+{
+    int type, error;
+    pthread_cleanup_push(run_on, NULL);
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+    error = sleep_until_woken(wakes);
+    pthread_setcanceltype(type, NULL);
+    pthread_cleanup_pop(0);
+    return error;
+}
+
+static bool end_wait_by(int (*sleep)(uint32_t wakes), uint32_t wakes)
+{
+    int error = errno;
     bool interrupted = false;
     while (own && load(&own->wakes) == wakes) {
-        long ended =
-            REAL(syscall)(SYS_futex, &own->wakes, FUTEX_WAIT, wakes, &long_enough, NULL, 0);
-        if (ended < 0 && errno == EINTR) {
-            interrupted = true;
-            if (run_again(own))
-                break;
-        }
+        if (sleep(wakes) != EINTR)
+            continue;
+        interrupted = true;
+        if (run_again(own))
+            break;
     }
+    errno = error;
     return interrupted;
+}
+
+bool end_wait(uint32_t wakes)
+{
+    return end_wait_by(sleep_until_woken, wakes);
+}
+
+bool end_cancellable_wait(uint32_t wakes)
+{
+    return end_wait_by(sleep_cancellably, wakes);
 }
 
 bool wait_for_news(int64_t until_ns)
@@ -218,7 +253,7 @@ void release_time(void)
 
 /* ---- signals ------------------------------------------------------------------------------- */
 
-static bool is_pending(int number)
+bool is_pending(int number)
 {
     sigset_t pending;
     return sigpending(&pending) == 0 && sigismember(&pending, number) == 1;
@@ -252,6 +287,7 @@ void send_signal(int number, void (*send)(void *), void *of)
 static void wait_until_time_stands(const struct uverbs_time *time)
 {
     const struct timespec between_looks = {.tv_nsec = NS_BETWEEN_LOOKS};
+    int error = errno;
     hold_time();
     for (int looks = 0; load(&time->passes); looks++) {
         if (looks < QUICK_LOOKS)
@@ -260,6 +296,7 @@ static void wait_until_time_stands(const struct uverbs_time *time)
             REAL(syscall)(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &between_looks, NULL);
     }
     release_time();
+    errno = error;
 }
 
 int64_t emulated_ps(void)
