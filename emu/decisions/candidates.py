@@ -5,7 +5,7 @@
     roce-tuned     the same with settings that a search finds
     roce-lossy     RoCE without PFC; NICs send lost packets again, and these alone
     spec           the spec as it is
-    VARIANT        a variant of its `compare:`
+    VARIANT        a variant of its `compare:`; compare.VARIANT if it has one of these names
 
 Topology, workload, buffers, classes and latencies are the spec's in all of them, and so are checks
 of the workload. A rate is that of the fastest cable to a host; all other cables keep their ratio to
@@ -69,12 +69,13 @@ class Refused:
 
 def known_fabrics(spec: Spec) -> list[str]:
     """The names that candidates of a spec can have, without rates."""
-    return [*USUAL, AS_IT_IS, *spec.compare]
+    return [*USUAL, AS_IT_IS, *_variants(spec)]
 
 
-def taken_names(spec: Spec) -> list[str]:
-    """Variants with the name of a fabric that is always there."""
-    return [name for name in spec.compare if name in (*USUAL, AS_IT_IS)]
+def _variants(spec: Spec) -> dict[str, str]:
+    """Name of a candidate -> variant. One with the name of a usual fabric has a longer name."""
+    usual = (*USUAL, AS_IT_IS)
+    return {f"compare.{name}" if name in usual else name: name for name in spec.compare}
 
 
 def host_rate_bps(spec: Spec) -> int:
@@ -106,7 +107,8 @@ def candidates_of(
 
 def _spec_of(spec: Spec, fabric: str, rate_bps: int) -> Spec:
     """Raises SpecError."""
-    base = spec.variants()[fabric] if fabric in spec.compare else spec
+    variant = _variants(spec).get(fabric)
+    base = spec if variant is None else spec.variants()[variant]
     if base.traffic != spec.traffic:
         raise UsageError("its traffic is not that of the spec, so its figures say nothing here")
     data = deepcopy(base.to_mapping())

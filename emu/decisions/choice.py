@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from emu.decisions.candidates import Candidate
 from emu.decisions.names import TUNED
 from emu.decisions.prices import Bill
-from emu.decisions.standing import Rows, Standing, fastest
+from emu.decisions.standing import Standing, fastest
 from emu.sensitivities.costs import Cost
+from emu.sensitivities.effect import Rows
 from emu.sensitivities.measure import Result
 from emu.tuning.goals import Goal
 

@@ -23,7 +23,7 @@ from emu.decisions.growth import Size
 from emu.decisions.names import TUNED
 from emu.decisions.page import page
 from emu.decisions.request import DecisionRequest, Setup
-from emu.decisions.standing import Rows, Standing, standings_of
+from emu.decisions.standing import Standing, standings_of
 from emu.decisions.to_document import document
 from emu.decisions.tuned import Tuning, refuse_keys, tune
 from emu.errors import EmuError
@@ -31,6 +31,7 @@ from emu.output_dir import refuse_unwritable, write_text, writing_into
 from emu.report.summary import to_json
 from emu.runtime.runner import ignore
 from emu.sensitivities import request as sensitivities
+from emu.sensitivities.effect import Rows
 from emu.sensitivities.measure import Measured, run_sensitivity
 from emu.sensitivities.pinned import pinned
 from emu.sweeps.cluster import clusters_kept, cores
@@ -42,6 +43,8 @@ from emu.units import write_rate
 
 DOCUMENT_FILE = "decide.json"
 PAGE_FILE = "decide.html"
+CHANGES_FOLDER = "changes"
+"""Where page and document of all changes are, as `emu sensitivity` writes them."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,8 @@ class _Work:
         ((_, row),) = self._rows(basis, [(first.name, self._setup.seeds[0])], "probe")
         if row["error"]:
             raise EmuError(f"{first.name}: {row['error']}")
-        return figures_of(first.spec, row, self._request.by, f"{self._request.dashes}by")
+        kinds = {own.spec.fabric_kind.is_ethernet for own in self._setup.candidates}
+        return figures_of(first.spec, row, self._request.by, f"{self._request.dashes}by", kinds)
 
     def tuned(self, figures: Figures) -> tuple[list[Candidate], list[Refused], list[Tuning]]:
         """The candidates with the settings of those that are tuned, and those that cannot be."""
@@ -181,7 +185,11 @@ class _Work:
     def measured(self, made: Sequence[Candidate]) -> Measured:
         """All candidates, and their changes. Raises EmuError if a candidate fails."""
         measured = run_sensitivity(
-            self._sensitivity(made), self._folder, stream=self._stream, on_note=self._on_note
+            self._sensitivity(made),
+            self._folder,
+            pages=self._folder / CHANGES_FOLDER,
+            stream=self._stream,
+            on_note=self._on_note,
         )
         if measured.stop is not None:
             raise measured.stop

@@ -87,7 +87,7 @@ class FabricEntry(StandingEntry):
     figures: dict[str, list[float | None]]
     """Name of a figure -> its value with each seed; null if a flow did not finish."""
     changes: int
-    """How many changes were measured; `sensitivity.json` has them all."""
+    """How many changes were measured; `changes/sensitivity.json` has them all."""
     costly_changes: list[str]
     """Names of those that cost more than 5 %, the most expensive first."""
     cost: CostEntry | None

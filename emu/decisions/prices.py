@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
@@ -26,7 +26,7 @@ from emu.decisions.candidates import Candidate
 from emu.errors import UsageError
 from emu.regular import open_regular
 from emu.spec.base import Model
-from emu.spec.diagnostic import lines
+from emu.spec.diagnostic import Diagnostic, lines
 from emu.spec.document import MAX_BYTES, Unreadable, read
 from emu.spec.pydantic_messages import reworded
 from emu.spec.quantities import Length, Rate, named_like
@@ -64,8 +64,10 @@ class Item(Model):
     up_to_ps: Length | None = Field(
         default=None, alias="up_to", description="The longest such cable; any unless given."
     )
-    price: _Amount = Field(default=0.0, description="In the currency of the file.")
-    watts: _Amount = Field(default=0.0, description="The power that it takes.")
+    price: _Amount = Field(description="In the currency of the file; 0 if it comes with others.")
+    watts: _Amount | None = Field(
+        default=None, description="The power that it takes; all items need it if `energy` is given."
+    )
 
     @model_validator(mode="after")
     def _has_what_its_part_has(self) -> Self:
@@ -108,6 +110,7 @@ class BillLine:
     price: float
     """Of all of them."""
     watts: float
+    """0 if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -159,13 +162,29 @@ def read_prices(path: Path) -> Prices:
     try:
         prices = Prices.model_validate(document.data)
     except ValidationError as error:
-        findings += reworded(error, _schema)
+        findings += map(_with_hint, reworded(error, _schema))
+    else:
+        findings += _without_watts(prices)
     if findings or prices is None:
         found = lines(findings, document.places)
         more = len(found) - _MOST_FINDINGS
         rest = [f"{path}: and {more} more like these"] if more > 0 else []
         raise UsageError("\n".join([*found[:_MOST_FINDINGS], *rest]))
     return prices
+
+
+def _with_hint(finding: Diagnostic) -> Diagnostic:
+    """YAML reads `{price: 1,000}` as a price of 1, and a key 000."""
+    key = finding.path[-1] if finding.path else ""
+    if isinstance(key, str) and key.isdigit():
+        return replace(finding, text="unknown key; a number has no comma: write 1,000 as 1000")
+    return finding
+
+
+def _without_watts(prices: Prices) -> Iterator[Diagnostic]:
+    for number, item in enumerate(prices.items):
+        if prices.energy is not None and item.watts is None:
+            yield Diagnostic(("items", number), "needs watts, because the file has energy")
 
 
 @cache
@@ -186,7 +205,8 @@ def bill_of(candidate: Candidate, prices: Prices) -> Bill:
         if item is None:
             missing.append(f"{candidate.name}: no item fits a {what}; add one")
         else:
-            rows.append(BillLine(part, what, count, count * item.price, count * item.watts))
+            watts = count * (item.watts or 0.0)
+            rows.append(BillLine(part, what, count, count * item.price, watts))
     if missing:
         raise UsageError("\n".join(missing))
     watts = sum(row.watts for row in rows)

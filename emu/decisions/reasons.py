@@ -16,11 +16,10 @@ from emu.decisions.choice import (
     Criterion,
     Evidence,
 )
-from emu.decisions.phrases import behind_of, damage, figure, in_currency, named, share, worse
+from emu.decisions.phrases import behind_of, damage, figure, gap, in_currency, named
 from emu.decisions.standing import Standing, fastest
 from emu.decisions.turns import changes
 from emu.sensitivities.tables import LIMIT
-from emu.tuning.goals import Goal
 from emu.units import write_rate
 from emu.words import listed
 
@@ -73,28 +72,26 @@ def _beside_the_fastest(decided: Decided, choice: Choice) -> str:
     goal, best = decided.figures.deciding, choice.best
     margin = _margin(decided)
     if best is not choice.fastest:
-        gap = best.standing.behind
-        assert gap is not None, "it fits, as the fastest does"
+        behind = best.standing.behind
+        assert behind is not None, "it fits, as the fastest does"
         mark = figure(choice.fastest.standing.figure, goal)
-        if not gap.excludes_zero:
+        if not behind.is_shown:
             return f"The best is {choice.fastest.name}, {mark}: no difference can be shown."
         return (
-            f"The best is {choice.fastest.name}, {mark}. That of {best.name} is {share(gap.mean)} "
-            f"{worse(goal)}, within the margin of {margin}."
+            f"The best is {choice.fastest.name}, {mark}. On {best.name} it is {gap(behind)}, "
+            f"within the margin of {margin}."
         )
     fits = [own for own in decided.evidence.values() if own.standing.fits and own is not best]
     if not fits:
         return "No other fabric fits." if len(decided.evidence) > 1 else "It is the only fabric."
     fits.sort(key=behind_of)
-    others = [f"that of {own.name} {_gap(own.standing, goal)}" for own in fits]
-    return f"It is the best of all; {listed(others, _MOST_NAMED)}."
+    others = [f"{_gap(own.standing)} on {own.name}" for own in fits]
+    return f"It is the best of all: it is {listed(others, _MOST_NAMED)}."
 
 
-def _gap(standing: Standing, goal: Goal) -> str:
-    gap = standing.behind
-    if gap is None or not gap.excludes_zero:
-        return "is not shown to differ"
-    return f"is {share(gap.mean)} {worse(goal)}"
+def _gap(standing: Standing) -> str:
+    behind = standing.behind
+    return "not shown to differ" if behind is None or not behind.is_shown else gap(behind)
 
 
 def _among_the_near(decided: Decided, choice: Choice) -> str:

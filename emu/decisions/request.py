@@ -16,10 +16,9 @@ from emu.decisions.candidates import (
     candidates_of,
     host_rate_bps,
     known_fabrics,
-    taken_names,
 )
 from emu.decisions.growth import Size, sizes_of
-from emu.decisions.names import ALL, CHANGES, FAILURES, IB, NONE, USUAL
+from emu.decisions.names import ALL, CHANGES, FAILURES, IB, NONE, TUNED, USUAL
 from emu.decisions.prices import Bill, Prices, bill_of, fabrics_named, read_prices
 from emu.errors import UsageError
 from emu.measure.bootstrap import FEWEST
@@ -183,6 +182,8 @@ def _mistakes(request: DecisionRequest) -> Iterator[str]:
     dashes = request.dashes
     if request.changes not in CHANGES:
         yield f"{dashes}changes: {unknown_name('choice', request.changes, list(CHANGES))}"
+    if request.vary and TUNED not in request.fabrics:
+        yield f"{dashes}vary: only {TUNED} has a search; add it to {dashes}fabrics"
     if request.workers is not None and request.workers < 1:
         yield f"{dashes}workers: {request.workers} is less than 1"
     if request.workers is not None and request.scheduler is not None:
@@ -199,8 +200,6 @@ def _mistakes_of_fabrics(request: DecisionRequest) -> Iterator[str]:
             yield f"{dashes}fabrics: {unknown_name('fabric', name, known)}"
         if request.fabrics.count(name) > 1:
             yield f"{dashes}fabrics: {name} is there twice; keep one of them"
-    for name in taken_names(request.spec):
-        yield f"compare.{name}: this is the name of a fabric to choose from; rename the variant"
     for rate_bps in dict.fromkeys(request.rates_bps):
         if request.rates_bps.count(rate_bps) > 1:
             yield f"{dashes}rates: {write_rate(rate_bps)} is there twice; keep one of them"

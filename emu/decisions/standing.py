@@ -2,8 +2,8 @@
 
 fits       every run ends, all flows finish, and no check of the spec fails
 fastest    of those that fit, the one with the best mean
-behind     by what share a candidate is worse than the fastest, seed by seed, with an interval
-near       behind by no more than the margin, or by nothing that the seeds can show
+behind     by what share a candidate is worse than the fastest, seed by seed
+near       behind by no more than the margin, or by nothing that the seeds show
 """
 
 from __future__ import annotations
@@ -11,13 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from emu.measure.bootstrap import Interval, interval_of
-from emu.sweeps.store import Row
+from emu.measure.bootstrap import Interval
+from emu.sensitivities.effect import Effect, Rows, effect_of
 from emu.tuning.goals import Goal
 from emu.tuning.judge import mean_of
-
-Rows = Mapping[int, Row]
-"""Seed -> the row of its run."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +25,7 @@ class Standing:
     rows: Rows
     figure: Interval | None
     """The mean over the seeds; None: no run has the figure."""
-    behind: Interval | None
+    behind: Effect | None
     """The share by which it is worse than the fastest; None: one of the two has no figure."""
     faults: Sequence[str]
     """Why it does not fit, in words; empty if it does."""
@@ -41,7 +38,7 @@ class Standing:
         """Whether it fits and is as good as the fastest, within this share."""
         if not self.fits or self.behind is None:
             return False
-        return self.behind.mean <= margin or not self.behind.excludes_zero
+        return self.behind.mean <= margin or not self.behind.is_shown
 
 
 def standings_of(rows: Mapping[str, Rows], goal: Goal) -> dict[str, Standing]:
@@ -54,7 +51,7 @@ def standings_of(rows: Mapping[str, Rows], goal: Goal) -> dict[str, Standing]:
             name,
             own,
             figures[name],
-            None if fastest is None else behind(own, rows[fastest], goal),
+            None if fastest is None else _behind(own, rows[fastest], goal),
             faults[name],
         )
         for name, own in rows.items()
@@ -73,21 +70,9 @@ def fastest(standings: Mapping[str, Standing], goal: Goal) -> Standing | None:
     return None if name is None else standings[name]
 
 
-def behind(own: Rows, other: Rows, goal: Goal) -> Interval | None:
-    """The share by which one is worse than another, seed by seed. Beside 0, as of pauses or drops,
-    all that is not 0 counts as 100 % worse."""
-    seeds = [seed for seed in own if seed in other]
-    pairs = [(goal.value(own[seed]), goal.value(other[seed])) for seed in seeds]
-    shares = [
-        _share(goal, value, base) for value, base in pairs if base is not None and value is not None
-    ]
-    return interval_of(shares) if shares else None
-
-
-def _share(goal: Goal, value: float, base: float) -> float:
-    if base == 0:
-        return float(value != 0)
-    return goal.gain(base, value) / base
+def _behind(own: Rows, other: Rows, goal: Goal) -> Effect | None:
+    effect = effect_of(goal, own, other)
+    return effect if effect.shares else None
 
 
 def _faults(rows: Rows, goal: Goal) -> list[str]:

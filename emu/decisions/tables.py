@@ -14,7 +14,8 @@ from emu.measure.bootstrap import method_in_words
 from emu.report.seeds import NO_DIFFERENCE
 from emu.report.table import NOT_APPLICABLE, UNFINISHED, Cell, Column, Table, Tone
 from emu.sensitivities.change import Kind
-from emu.sensitivities.tables import LIMIT, LISTS_DIFFER, percent
+from emu.sensitivities.effect import percent
+from emu.sensitivities.tables import LIMIT, LISTS_DIFFER
 from emu.tuning.goals import Goal
 from emu.tuning.judge import mean_of
 from emu.words import listed
@@ -65,9 +66,30 @@ def _note(decided: Decided) -> str:
         f"Means over {seeds} seeds, and their intervals: {method_in_words()}. Beside the best: the "
         "mean difference, seed by seed, shown if its interval excludes 0."
     )
-    kinds = {own.candidate.spec.fabric for own in decided.evidence.values()}
-    differ = len(kinds) > 1 and decided.setup.request.changes == "all"
-    return f"{text} {LISTS_DIFFER}" if differ else text
+    return " ".join([text, *_what_differs(decided)])
+
+
+def _what_differs(decided: Decided) -> Iterator[str]:
+    """What else there is to know about the fabrics before they are compared."""
+    evidence = decided.evidence.values()
+    same = [own.name for own in evidence if _is_same_with_all_seeds(own, decided.figures.deciding)]
+    if same:
+        yield (
+            f"With all seeds the same on {listed(same)}, so without an interval: nothing is random "
+            "there."
+        )
+    searched = [own.candidate.name for own in decided.tunings]
+    if searched:
+        yield (
+            f"Settings were searched for {listed(searched)} alone; all others have the defaults, "
+            "or those of the spec."
+        )
+    if len({own.candidate.spec.fabric for own in evidence}) > 1:
+        yield from [LISTS_DIFFER] if decided.setup.request.changes == "all" else []
+
+
+def _is_same_with_all_seeds(own: Evidence, goal: Goal) -> bool:
+    return len({goal.value(row) for row in own.standing.rows.values()} - {None}) == 1
 
 
 def _ordered(decided: Decided) -> list[Evidence]:
@@ -91,7 +113,7 @@ def _behind_cell(decided: Decided, standing: Standing) -> Cell:
     mark = fastest({n: e.standing for n, e in decided.evidence.items()}, decided.figures.deciding)
     if mark is standing:
         return Cell("the best", Tone.GOOD)
-    if not standing.behind.excludes_zero:
+    if not standing.behind.is_shown:
         return Cell(NO_DIFFERENCE, Tone.FAINT)
     is_near = standing.is_near(decided.setup.request.margin)
     sign = -1 if decided.figures.deciding.maximise else 1
@@ -134,7 +156,8 @@ def failures(decided: Decided) -> Table:
             for failure, cells in by_name.items()
         ),
         note="The figure that a failure raises most, as a share of its value without the failure: "
-        "where that is small, the same delay is a larger share. sensitivity.html has all changes.",
+        "where that is small, the same delay is a larger share. Each is one cable or one switch at "
+        "one time; another one may cost more. changes/sensitivity.html has all changes.",
     )
 
 

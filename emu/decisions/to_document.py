@@ -18,7 +18,8 @@ from emu.decisions.prices import Bill
 from emu.decisions.reasons import reasons
 from emu.decisions.standing import Standing
 from emu.decisions.turns import changes
-from emu.measure.interval_entries import intervals_entry, mean_entry
+from emu.measure.bootstrap import Interval
+from emu.measure.interval_entries import MeanEntry, intervals_entry, mean_entry
 from emu.tuning.goals import Goal
 
 if TYPE_CHECKING:
@@ -90,9 +91,13 @@ def _standing(name: str, own: Standing) -> StandingEntry:
         "name": name,
         "fits": own.fits,
         "faults": list(own.faults),
-        "value": None if own.figure is None else mean_entry(own.figure),
-        "behind": None if own.behind is None else mean_entry(own.behind),
+        "value": _mean(own.figure),
+        "behind": _mean(own.behind.share if own.behind is not None else None),
     }
+
+
+def _mean(own: Interval | None) -> MeanEntry | None:
+    return None if own is None else mean_entry(own)
 
 
 def _bill(bill: Bill) -> CostEntry:

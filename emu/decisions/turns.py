@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from emu.decisions.choice import Choice, Evidence, choose
 from emu.decisions.names import LOSSLESS, TUNED
-from emu.decisions.phrases import behind_of, figure, named, share, worse
-from emu.decisions.standing import behind, fastest, standings_of
-from emu.measure.bootstrap import Interval
+from emu.decisions.phrases import behind_of, figure, gap, named, share
+from emu.decisions.standing import fastest, standings_of
+from emu.sensitivities.effect import Effect, effect_of
+from emu.tuning.goals import Goal
 from emu.units import write_time
 from emu.words import listed
 
@@ -36,10 +37,10 @@ def changes(decided: Decided) -> Iterator[str]:
 def _by_margin(decided: Decided, choice: Choice) -> Iterator[str]:
     """Margins are rounded so that the sentence holds for the number that it has."""
     goal, best = decided.figures.deciding, choice.best
-    gap = behind_of(best)
+    share_behind = behind_of(best)
     if best is not choice.fastest and best.standing.behind is not None:
-        below = floor(1000 * gap) / 1000
-        other = choose(decided.evidence, goal, below) if below < gap else None
+        below = floor(1000 * share_behind) / 1000
+        other = choose(decided.evidence, goal, below) if below < share_behind else None
         if other is not None and other.best is not best:
             yield f"With a margin of {100 * below:.1f} % or less it would be {_less(other, best)}."
     if best.bill is None:
@@ -82,11 +83,11 @@ def _by_price(decided: Decided, choice: Choice) -> Iterator[str]:
             "and the cheapest of them would be recommended."
         )
         return
-    gap = second.bill.total - best.bill.total
-    if gap > 0:
+    more = second.bill.total - best.bill.total
+    if more > 0:
         yield (
-            f"If {second.name} cost more than {best.bill.money(gap)} less "
-            f"({share(gap / second.bill.total)} of its price), it would be {second.name}."
+            f"If {second.name} cost more than {best.bill.money(more)} less "
+            f"({share(more / second.bill.total)} of its price), it would be {second.name}."
         )
 
 
@@ -103,10 +104,22 @@ def _by_other_figures(decided: Decided, choice: Choice) -> Iterator[str]:
         if other is None or other.best.name == best.name:
             continue
         yield (
-            f"If {named(goal)} decided (--by), it would be {other.best.name}: "
-            f"{figure(other.best.standing.figure, goal)} there, and on {best.name} "
-            f"{figure(evidence[best.name].standing.figure, goal)}."
+            f"If the {named(goal)} decided (--by), it would be {other.best.name}: "
+            f"{_beside(other, evidence[best.name], goal)}."
         )
+
+
+def _beside(other: Choice, best: Evidence, goal: Goal) -> str:
+    """The figures of the fabric that another figure would choose, and of the recommended one."""
+    own = figure(other.best.standing.figure, goal)
+    recommended = figure(best.standing.figure, goal)
+    is_near = best.standing.fits and other.fastest.name != other.best.name
+    if is_near and other.criterion is not None:
+        return (
+            f"{own} there and {recommended} on {best.name} are within the margin of the best, and "
+            f"{other.criterion.name} decides"
+        )
+    return f"{own} there, and {recommended} on {best.name}"
 
 
 def _by_failures(decided: Decided, choice: Choice) -> Iterator[str]:
@@ -114,17 +127,16 @@ def _by_failures(decided: Decided, choice: Choice) -> Iterator[str]:
     best, goal = choice.best, decided.figures.deciding
     for name, words in _SAID.items():
         own = best.rows_with(name)
-        gaps: dict[str, Interval] = {}
+        gaps: dict[str, Effect] = {}
         for other in choice.near[1:]:
-            rows = other.rows_with(name)
-            gap = behind(own, rows, goal) if own and rows else None
-            if gap is not None and gap.excludes_zero:
-                gaps[other.name] = gap
+            effect = effect_of(goal, own, other.rows_with(name))
+            if effect.is_shown:
+                gaps[other.name] = effect
         least = max(gaps, key=lambda each: gaps[each].mean, default=None)
         if least is not None and gaps[least].mean > decided.setup.request.margin:
             yield (
-                f"If what happens when a {words} decided, it would be {least}: with it, "
-                f"{named(goal)} of {best.name} is {share(gaps[least].mean)} {worse(goal)}."
+                f"If what happens when a {words} decided, it would be {least}: then the "
+                f"{named(goal)} on {best.name} is {gap(gaps[least])} than on {least}."
             )
 
 
@@ -143,7 +155,7 @@ def _by_size(decided: Decided, choice: Choice) -> Iterator[str]:
             continue
         why = listed(own.faults)
         if own.fits and own.behind is not None:
-            why = f"its {named(goal)} is {share(own.behind.mean)} {worse(goal)}"
+            why = f"its {named(goal)} is {gap(own.behind)}"
         yield (
             f"At {grown.size.hosts:,} hosts ({grown.size.model}), {best.name} is outside of the "
             f"margin, beside {mark.name}: {why}."
@@ -158,10 +170,10 @@ def _by_tuning(decided: Decided, choice: Choice) -> Iterator[str]:
     plain = decided.evidence.get(name)
     if plain is None:
         return
-    gap = behind(plain.standing.rows, best.standing.rows, goal)
-    if gap is not None:
-        how = f"{share(gap.mean)} {worse(goal)}" if gap.excludes_zero else "not shown to differ"
-        yield f"Without its settings, {named(goal)} is {how} ({name})."
+    effect = effect_of(goal, plain.standing.rows, best.standing.rows)
+    if effect.shares:
+        how = gap(effect) if effect.is_shown else "not shown to differ"
+        yield f"Without its settings ({name}), the {named(goal)} is {how}."
 
 
 def _by_switches(decided: Decided) -> Iterator[str]:

@@ -73,7 +73,7 @@ class Decision:
                     "low": None if figure is None else figure.low,
                     "high": None if figure is None else figure.high,
                     "behind": None if behind is None else behind.mean,
-                    "differs": behind is not None and behind.excludes_zero,
+                    "differs": behind is not None and behind.is_shown,
                     "fits": own.standing.fits,
                     "changes": len(own.result.costs),
                     "costly": len(own.result.costly),

@@ -37,8 +37,9 @@ class Sensitivity:
         """A row for each change and each figure of times or slowdowns, the most expensive changes
         first: `fabric`, `change`, `kind` (`setting`, `mistake`, `failure`), `what` it is, and the
         `figure`. `share` is how much higher the figure is, as a share of its value without the
-        change, `low` and `high` are the ends of its interval, and `differs` says whether that
-        excludes 0. `stuck` is the number of seeds with flows that do not finish."""
+        change, `low` and `high` are the ends of its interval. It `differs` if that excludes 0,
+        or if the figure more than doubles with some of the seeds. `stuck` is the number of seeds
+        with flows that do not finish."""
         import pandas as pd
 
         rows = [

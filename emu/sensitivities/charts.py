@@ -87,4 +87,5 @@ def _draw(plot: Plot, place: float, cost: Cost) -> None:
     share = cost.worst.share
     plot.bar((plot.x.low, 100 * share.mean), place, 0.6, _COLOURS[cost.change.kind])
     if share.low is not None and share.high is not None:
-        plot.line([100 * share.low, 100 * share.high], [place, place], INK, thick=1.6)
+        low = max(100 * share.low, plot.x.low)  # it is below 0 if few seeds alone are hit
+        plot.line([low, 100 * share.high], [place, place], INK, thick=1.6)

@@ -1,57 +1,26 @@
 """What a change costs: differences from the fabric without it, seed by seed.
 
-A time or slowdown is compared as a share of its value without the change, a count as a difference.
-Means over the seeds have intervals (`emu.measure.bootstrap`); a difference is shown only if its
-interval excludes 0. A change costs something if a figure is higher by more than THRESHOLD, or if
-flows do not finish that finish without it.
+A time or slowdown is compared as a share of its value without the change (`effect.py`), a count as
+a difference, which is shown if its interval excludes 0. A change costs something if a figure is
+higher by more than THRESHOLD, or if flows do not finish that finish without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 
 from emu.measure.bootstrap import Interval, interval_of
 from emu.sensitivities.change import Change, Kind
+from emu.sensitivities.effect import Effect, Rows, effect_of
 from emu.sweeps.store import Row
 from emu.tuning.goals import Goal
 from emu.words import counted
 
 THRESHOLD = 0.05
 """Of the value without the change."""
-
-Rows = Mapping[int, Row]
-"""Seed -> the row of its run."""
-
-
-@dataclass(frozen=True)
-class Effect:
-    """A figure with and without a change."""
-
-    goal: Goal
-    shares: Sequence[float]
-    """How much higher it is with each seed, as a share of its value without the change."""
-
-    @cached_property
-    def share(self) -> Interval | None:
-        """The mean of the shares; None: no seed has both values."""
-        return interval_of(self.shares) if self.shares else None
-
-    @property
-    def is_shown(self) -> bool:
-        return self.share is not None and self.share.excludes_zero
-
-    @property
-    def rare(self) -> list[float]:
-        """The shares of seeds with which it more than doubles, if no difference is shown."""
-        return [] if self.is_shown else [share for share in self.shares if share > 1]
-
-    @property
-    def mean(self) -> float:
-        """The difference that is shown; 0 if none is."""
-        return self.share.mean if self.share is not None and self.is_shown else 0.0
 
 
 @dataclass(frozen=True)
@@ -82,13 +51,13 @@ class Cost:
     @cached_property
     def worst(self) -> Effect | None:
         """The figure that is raised most; None if none is."""
-        raised = [own for own in self.effects if own.mean > 0]
+        raised = [own for own in self.effects if own.shown > 0]
         return max(raised, key=lambda own: own.mean, default=None)
 
     @cached_property
     def best(self) -> Effect | None:
         """The figure that is lowered most; None if none is."""
-        lowered = [own for own in self.effects if own.mean < 0]
+        lowered = [own for own in self.effects if own.shown < 0]
         return min(lowered, key=lambda own: own.mean, default=None)
 
     @property
@@ -114,12 +83,7 @@ class Cost:
         """Costs in ascending order: the most expensive first."""
         raised = self.worst.mean if self.worst is not None else 0.0
         gained = self.best.mean if self.best is not None else 0.0
-        return -self.stuck, -raised, -max(self.rare, default=0.0), -gained
-
-    @property
-    def rare(self) -> list[float]:
-        """The shares of single seeds that more than double a figure without a shown difference."""
-        return [share for own in self.effects for share in own.rare]
+        return -self.stuck, -raised, -gained
 
 
 def cost_of(
@@ -127,32 +91,18 @@ def cost_of(
 ) -> Cost:
     """What a change costs. `before`: the runs without it; `columns`: those of counts."""
     seeds = [seed for seed in after if seed in before]
-    effects = [Effect(goal, _shares(goal, seeds, before, after)) for goal in goals]
     return Cost(
         change,
-        effects,
+        [effect_of(goal, after, before) for goal in goals],
         [_count(column, seeds, before, after) for column in columns],
         len(after),
         sum(_is_stuck(after[seed]) and not _is_stuck(before[seed]) for seed in seeds),
-        [*_remarks(before, after), *_rare(effects)],
+        list(_remarks(before, after)),
     )
 
 
 def _is_stuck(row: Row) -> bool:
     return bool(row["error"] or row.get("unfinished_flows"))
-
-
-def _shares(goal: Goal, seeds: Sequence[int], before: Rows, after: Rows) -> list[float]:
-    pairs = [(goal.value(before[seed]), goal.value(after[seed])) for seed in seeds]
-    return [-goal.gain(own, base) / base for base, own in pairs if base and own is not None]
-
-
-def _rare(effects: Sequence[Effect]) -> Iterator[str]:
-    """What happens with few seeds alone, so that no difference is shown."""
-    for own in effects:
-        if own.rare:
-            most = f"{100 * max(own.rare):+,.0f} %"
-            yield f"{own.goal.name}: up to {most}, in {_of_seeds(own.rare, own.shares)}"
 
 
 def _count(column: str, seeds: Sequence[int], before: Rows, after: Rows) -> Count:

@@ -57,8 +57,8 @@ class ChangeEntry(TypedDict):
     remarks: list[str]
     """What else is wrong, in words."""
     shares: dict[str, DifferenceEntry | None]
-    """Figure -> the share by which it is higher with the change; below 0 it is lower. Null if no
-    seed has both."""
+    """Figure -> the share by which it is higher with the change; below 0 it is lower. It also
+    differs if it more than doubles with some of the seeds. Null if no seed has both."""
     counts: dict[str, CountEntry]
     """Column of a count -> how it changes."""
 

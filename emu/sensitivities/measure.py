@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from emu.errors import FabricError
-from emu.output_dir import refuse_unwritable, write_text, writing_into
+from emu.output_dir import make_folder, refuse_unwritable, write_text, writing_into
 from emu.report.summary import to_json
 from emu.runtime.runner import ignore
 from emu.sensitivities.change import LeftOut
@@ -101,10 +101,12 @@ def run_sensitivity(
     setup: Setup,
     folder: Path,
     *,
+    pages: Path | None = None,
     stream: TextIO | None,
     on_note: Callable[[str], None] = ignore,
 ) -> Measured:
-    """Runs all sides and changes, and writes all files. `stream`: where progress goes.
+    """Runs all sides and changes, and writes all files. `pages`: where page and summary go, the
+    folder unless given. `stream`: where progress goes.
 
     Raises UsageError for a folder that cannot be written; EmuError if a side fails without any
     change; KeyboardInterrupt or FabricError if it is stopped before any change has run.
@@ -114,8 +116,10 @@ def run_sensitivity(
         sides, computed, stop = _run(setup, folder, stream, on_note)
         if stop is not None and not any(side.after for side in sides):
             raise stop
-        files = {"page": folder / PAGE_FILE, "summary": folder / DOCUMENT_FILE}
+        into = pages or folder
+        files = {"page": into / PAGE_FILE, "summary": into / DOCUMENT_FILE}
         measured = Measured(setup, [Result(side) for side in sides], computed, stop, files)
+        make_folder(into)
         write_text(files["summary"], to_json(document(measured)))
         write_text(files["page"], page(measured))
     return measured

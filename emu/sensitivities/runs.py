@@ -15,7 +15,7 @@ from typing import TextIO
 
 from emu.errors import EmuError
 from emu.sensitivities.changes import Changes, changes_of
-from emu.sensitivities.costs import Rows
+from emu.sensitivities.effect import Rows
 from emu.sensitivities.places import SENT, BusiestPlaces, places_of
 from emu.sensitivities.request import Setup
 from emu.spec.scenario import Spec

@@ -9,7 +9,8 @@ from emu.measure.bootstrap import FEWEST, Interval, interval_of, method_in_words
 from emu.report.run_figures import unit_of, written
 from emu.report.seeds import NO_DIFFERENCE
 from emu.report.table import NOT_APPLICABLE, NOT_KNOWN, UNFINISHED, Cell, Column, Table, Tone
-from emu.sensitivities.costs import THRESHOLD, Cost, Count, Effect
+from emu.sensitivities.costs import THRESHOLD, Cost, Count
+from emu.sensitivities.effect import Effect, percent
 from emu.sweeps.axes import label_of
 from emu.words import counted, listed
 
@@ -56,12 +57,6 @@ def _about(own: Result) -> Iterator[str]:
     if costly:
         text += f" The worst is {_named(costly[0])}: {_amount(costly[0])}."
     yield text
-    rare = [_named(cost) for cost in own.costs if cost.rare and not cost.is_costly]
-    if rare:
-        yield (
-            f"{name}: with some of the seeds alone, a figure more than doubled: "
-            f"{listed(rare, _MOST_NAMED)}."
-        )
     if own.gains:
         names = listed([f"{_named(c)} ({_share(c.best)})" for c in own.gains], _MOST_NAMED)
         yield (
@@ -87,13 +82,7 @@ def _amount(cost: Cost) -> str:
 
 
 def _share(effect: Effect | None) -> str:
-    return "" if effect is None else f"{effect.goal.name} {percent(effect.mean)}"
-
-
-def percent(share: float) -> str:
-    """`+12.3 %`; without decimals from 100 % on."""
-    digits = 0 if abs(share) >= 1 else 1
-    return f"{100 * share:+,.{digits}f} %"
+    return "" if effect is None else f"{effect.goal.name} {effect.words}"
 
 
 def summary_table(measured: Measured) -> Table:
@@ -182,7 +171,8 @@ def _note(own: Result) -> str:
     count = len(own.costs) * len(own.goals)
     return (
         f"Differences from the fabric without changes, seed by seed, and their intervals: "
-        f"{method_in_words()}. A difference is shown if its interval excludes 0; if no change did "
+        f"{method_in_words()}. A difference is shown if its interval excludes 0, or if the figure "
+        "is more than twice as high with some of the seeds. If no change did "
         f"anything, about {max(1, round(count / 20))} of the {count:,} times and slowdowns would "
         "still show one. A difference without an interval is the same with each seed."
     )
@@ -221,6 +211,8 @@ def _effect_cell(effect: Effect, seeds: int) -> Cell:
         return Cell(f"unfinished in {missing} of {seeds}", Tone.BAD)
     if not effect.is_shown:
         return Cell(NO_DIFFERENCE, Tone.FAINT)
+    if effect.in_some:
+        return Cell(effect.words, Tone.BAD)
     tone = Tone.BAD if effect.mean > THRESHOLD else Tone.PLAIN
     return Cell(
         f"{percent(effect.mean)}{_ends(effect.share)}",

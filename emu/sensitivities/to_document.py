@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 import emu
 from emu.measure.bootstrap import Interval
-from emu.measure.interval_entries import DifferenceEntry, difference_entry, intervals_entry
+from emu.measure.interval_entries import (
+    DifferenceEntry,
+    difference_entry,
+    intervals_entry,
+    runs_entry,
+)
 from emu.report.run_figures import unit_of
 from emu.sensitivities.costs import THRESHOLD, Cost
 from emu.sensitivities.document import (
@@ -15,6 +20,7 @@ from emu.sensitivities.document import (
     FabricEntry,
     Sensitivity,
 )
+from emu.sensitivities.effect import Effect
 
 if TYPE_CHECKING:
     from emu.sensitivities.measure import Measured, Result
@@ -64,7 +70,7 @@ def _change(cost: Cost) -> ChangeEntry:
         "costs_more": cost.is_costly,
         "stuck_seeds": cost.stuck,
         "remarks": list(cost.remarks),
-        "shares": {own.goal.name: _entry(own.share) for own in cost.effects},
+        "shares": {own.goal.name: _share(own) for own in cost.effects},
         "counts": {
             own.column: {
                 "unit": unit_of(own.column),
@@ -75,6 +81,10 @@ def _change(cost: Cost) -> ChangeEntry:
             for own in cost.counts
         },
     }
+
+
+def _share(own: Effect) -> DifferenceEntry | None:
+    return None if own.share is None else {**runs_entry(own.share), "differs": own.is_shown}
 
 
 def _entry(own: Interval | None) -> DifferenceEntry | None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import emu
-from emu.decisions.candidates import Candidate, candidates_of, host_rate_bps
+from emu.decisions.candidates import Candidate, candidates_of, host_rate_bps, known_fabrics
 from emu.decisions.names import IB, LOSSLESS, LOSSY, TUNED, USUAL
 from emu.spec import scenario
 from emu.spec.model import load_spec
@@ -150,6 +150,14 @@ def test_variants_are_candidates_too() -> None:
     assert candidates[0].spec.switch("leaf1").buffer_bytes == 64_000_000
     both, _ = candidates_of(own, ["big"], [100 * GBIT, 200 * GBIT])
     assert [own.name for own in both] == ["big@100Gbit", "big@200Gbit"]
+
+
+def test_a_variant_may_have_the_name_of_a_usual_fabric() -> None:
+    own = spec(compare={IB: {"switches": {"buffer": "64MB"}}})
+    assert known_fabrics(own)[-1] == "compare.ib"
+    candidates, _ = candidates_of(own, [IB, "compare.ib"], [100 * GBIT])
+    assert [each.spec.fabric for each in candidates] == ["ib", "roce"]
+    assert candidates[1].spec.switch("leaf1").buffer_bytes == 64_000_000
 
 
 def test_what_a_fabric_cannot_have_is_refused_with_the_reason() -> None:

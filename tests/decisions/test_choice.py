@@ -108,6 +108,13 @@ def test_a_difference_that_seeds_cannot_show_is_none() -> None:
     assert choice.best.name == "a"
 
 
+def test_a_fabric_that_is_far_slower_with_few_seeds_is_not_near() -> None:
+    rare = [100.0, 100.0, 100.0, 900.0, 100.0]
+    choice = chosen(a=(rare, 1, 100, []), b=(FAST, 9, 100, []))
+    assert choice is not None
+    assert [own.name for own in choice.near] == ["b"]
+
+
 @pytest.mark.parametrize(
     ("more", "fault"),
     [

@@ -235,7 +235,11 @@ def test_all_mistakes_are_found_at_once(files: Path) -> None:
         (["--margin", "much"], "--margin: 'much' is no share; write it like 5% or 0.05"),
         (["--longest-run", "20"], "--longest-run: "),
         (["--grow", "leaves"], "--grow leaves: is no key with values"),
+        (["--by", "nonsense"], "the usual ones are sum.iteration_ns"),
         (["--by", "speed"], "--by: there is no figure 'speed'"),
+        (["--fabrics", "ib,roce-lossy", "--by", "pause_frames"], "InfiniBand has no such count"),
+        (["--fabrics", "ib,roce-lossy", "--by", "credit_wait_ns"], "Ethernet has no such count"),
+        (["--vary", "switches.ecn.kmin"], "--vary: only roce-tuned has a search"),
         (["--fabrics", ""], "--fabrics: name one at least"),
     ],
 )
@@ -265,7 +269,7 @@ def test_keys_that_cannot_be_searched_start_nothing(files: Path, key: str, says:
 
 def test_unknown_fabrics_in_prices_are_named(files: Path, tmp_path: Path) -> None:
     file = tmp_path / "p.yml"
-    file.write_text("currency: EUR\nitems: [{item: nic, fabric: rose}]\n")
+    file.write_text("currency: EUR\nitems: [{item: nic, fabric: rose, price: 1}]\n")
     with pytest.raises(
         UsageError, match=r"p\.yml: there is no fabric 'rose' \(did you mean 'roce'"
     ):
@@ -331,7 +335,6 @@ def test_assumptions_about_switches_are_named(decision: emu.Decision, files: Pat
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ({"compare": {"ib": {"hosts": {"nic": {"mtu": 1024}}}}}, "compare.ib: this is the name"),
         ({"hosts": {"stack": "tcp"}}, "TCP"),
     ],
 )

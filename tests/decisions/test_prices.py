@@ -40,13 +40,13 @@ def test_a_bill_counts_every_part(tmp_path: Path) -> None:
 currency: EUR
 items:
   - {item: nic, price: 10, watts: 1}
-  - {item: cable, up_to: 3m, price: 2}
+  - {item: cable, up_to: 3m, price: 2, watts: 0}
   - {item: cable, price: 30, watts: 4}
-  - {item: port, rate: 100Gbit, price: 5}
-  - {item: port, rate: 4x NDR, price: 50}
+  - {item: port, rate: 100Gbit, price: 5, watts: 0}
+  - {item: port, rate: 4x NDR, price: 50, watts: 0}
   - {item: switch, fabric: ib, price: 1000, watts: 100}
   - {item: switch, fabric: roce, price: 700, watts: 90}
-  - {item: server, price: 9000}
+  - {item: server, price: 9000, watts: 0}
 energy: {price_per_kwh: 0.5, years: 2}
 """,
     )
@@ -82,7 +82,10 @@ items:
 
 
 def test_a_part_that_no_item_fits_is_named(tmp_path: Path) -> None:
-    text = "currency: EUR\nitems: [{item: cable, up_to: 3m, price: 2}, {item: nic, fabric: ib}]\n"
+    text = """
+currency: EUR
+items: [{item: cable, up_to: 3m, price: 2}, {item: nic, fabric: ib, price: 1}]
+"""
     read = read_prices(prices(tmp_path, text))
     with pytest.raises(UsageError) as caught:
         bill_of(candidate("roce-lossy"), read)
@@ -92,24 +95,45 @@ def test_a_part_that_no_item_fits_is_named(tmp_path: Path) -> None:
     ]
 
 
+def test_what_is_left_out_does_not_count_as_0(tmp_path: Path) -> None:
+    text = """
+currency: EUR
+items:
+  - {item: nic, watts: 20}
+  - {item: cable, price: 10}
+"""
+    with pytest.raises(UsageError, match=r"prices\.yml:4:5: items\.0\.price: is missing"):
+        read_prices(prices(tmp_path, text))
+    text = text.replace("watts: 20", "price: 1") + "energy: {price_per_kwh: 1, years: 1}\n"
+    with pytest.raises(UsageError) as caught:
+        read_prices(prices(tmp_path, text))
+    assert [line.partition(": ")[2] for line in str(caught.value).splitlines()] == [
+        "items.0: needs watts, because the file has energy",
+        "items.1: needs watts, because the file has energy",
+    ]
+
+
 def test_all_mistakes_of_a_file_are_found_each_at_its_place(tmp_path: Path) -> None:
     file = prices(
         tmp_path,
         "currency: EUR\nitems:\n  - {item: nik, price: 1}\n  - {item: nic, prise: 1}\n"
-        "  - {item: port, price: -1}\nenergi: 3\n",
+        "  - {item: port, price: -1}\n  - {item: port, price: 1,000}\nenergi: 3\n",
     )
     with pytest.raises(UsageError) as caught:
         read_prices(file)
     lines = str(caught.value).splitlines()
     assert [line.split(": ")[0] for line in lines] == [
         f"{file}:3:6",
+        f"{file}:4:5",
         f"{file}:4:17",
         f"{file}:5:18",
-        f"{file}:6:1",
+        f"{file}:6:27",
+        f"{file}:7:1",
     ]
     assert "did you mean 'nic'" in lines[0]
-    assert "did you mean 'price'" in lines[1]
-    assert "did you mean 'energy'" in lines[3]
+    assert "did you mean 'price'" in lines[2]
+    assert "write 1,000 as 1000" in lines[4]
+    assert "did you mean 'energy'" in lines[5]
 
 
 @pytest.mark.parametrize(
@@ -131,8 +155,8 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         ("{item: nic, price: true}", "items.0.price"),
         ("{item: nic, price: 1e300}", "out of range"),
         ("{item: nic, price: '1,500'}", "items.0.price: must be a number"),
-        ("{item: server, rate: 100Gbit}", "a server has no rate of its own"),
-        ("{item: nic, up_to: 3m}", "only a cable has a length"),
+        ("{item: server, rate: 100Gbit, price: 1}", "a server has no rate of its own"),
+        ("{item: nic, up_to: 3m, price: 1}", "only a cable has a length"),
     ],
 )
 def test_items_with_wrong_values_are_refused(tmp_path: Path, item: str, says: str) -> None:

@@ -81,11 +81,18 @@ def test_failed_runs_and_checks_are_said_in_words() -> None:
     assert checks.remarks == ["failed checks: up to 2, in 5 of 5 seeds"]
 
 
-def test_a_disaster_with_one_seed_alone_is_said_in_words() -> None:
-    own = cost(scaled(1, 1, 1, 50, 1))
-    assert own.worst is None
-    assert own.remarks == ["last completion: up to +4,900 %, in 1 of 5 seeds"]
-    assert own.order < cost(scaled(1, 1, 1, 1, 1)).order
+def test_a_disaster_with_few_seeds_alone_is_a_cost() -> None:
+    """Though the interval of the mean contains 0."""
+    one, three = cost(scaled(1, 1, 1, 50, 1)), cost(scaled(50, 1, 50, 60, 1))
+    for own in (one, three):
+        assert own.worst is not None
+        assert own.worst.share is not None
+        assert not own.worst.share.excludes_zero
+        assert own.is_costly
+    assert three.worst is not None
+    assert three.worst.words == "+5,233 % with 3 of 5 seeds"
+    assert round(three.amount, 1) == 31.4
+    assert three.order < one.order < cost(scaled(1, 1, 1, 1, 1)).order
 
 
 def test_counts_are_compared_as_differences() -> None:
