@@ -19,7 +19,7 @@ from emu.cli.options import (
     spec_argument,
     workers_option,
 )
-from emu.cli.stopping import sigterm_interrupts
+from emu.cli.stopping import interrupts_keep_runs
 from emu.cli.varied import all_read, varied
 from emu.decisions.names import ALL, CHANGES, NONE, USUAL
 from emu.errors import ExitCode, UsageError
@@ -176,7 +176,7 @@ def command(
         scheduler=scheduler,
     )
     setup = setup_of(request)
-    with sigterm_interrupts():
+    with interrupts_keep_runs():
         decided = run_decide(
             setup,
             out or Path("out") / f"{setup.name}-decide",

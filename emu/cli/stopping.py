@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+import click
+
 
 @contextmanager
 def sigterm_interrupts() -> Iterator[None]:
@@ -16,6 +18,17 @@ def sigterm_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def interrupts_keep_runs() -> Iterator[None]:
+    """The same, and says that what is done is not lost."""
+    with sigterm_interrupts():
+        try:
+            yield
+        except KeyboardInterrupt:
+            click.echo("stopped; the same command goes on with the runs that are done", err=True)
+            raise
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -149,6 +149,7 @@ def run(
     *,
     clock: str = AUTO,
     set: Settings | None = None,
+    seed: int | None = None,
     model: str = PACKETS.name,
     threads: int | None = None,
     out: str | Path | None = None,
@@ -158,6 +159,7 @@ def run(
 
     clock    `exact`, `virtual` or `real`; `auto` chooses as `emu run` does
     set      keys with dots and their values: {"switches.ecn.kmin": "50KB"}
+    seed     the same as {"seed": ...} of `set`
     model    `packets`, or `flow`, which has no clock and no packets
     threads  of the virtual clock
     out      the folder for the run's files; without it, a folder that goes with the Run
@@ -166,7 +168,7 @@ def run(
     Raises SpecError with all mistakes of the spec; UsageError, HostError and FabricError as `emu
     run` prints them.
     """
-    wanted = given(spec, set)
+    wanted = given(spec, set if seed is None else {**(set or {}), "seed": seed})
     runner = runner_for([wanted], model, clock, threads)
     if out == "":
         raise UsageError("out: is empty; name a folder, or leave it out")

@@ -11,8 +11,8 @@ from typing import TextIO
 
 from emu.report.progress import StatusLine
 
-_LEAST_RUNS = 3
-"""Before the first rate."""
+_LEAST_RUNS, _LEAST_SECONDS = 3, 0.5
+"""Before the first rate. Runs that are read from the folder come at once."""
 
 
 class SweepLine(StatusLine):
@@ -56,6 +56,9 @@ class SweepLine(StatusLine):
         """The rate since the first run ended, and how long the runs that are left take at it."""
         if self._first is None or self._done < _LEAST_RUNS:
             return []
-        rate = (self._done - 1) / max(1e-9, self._clock() - self._first)
+        seconds = self._clock() - self._first
+        if seconds < _LEAST_SECONDS:
+            return []
+        rate = (self._done - 1) / seconds
         forecast = [f"about {left / rate:.0f} s left"] if left else []
         return [f"{rate:.3g} runs/s", *forecast]

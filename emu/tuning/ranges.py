@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from emu.errors import UsageError
 from emu.spec.bdp import round_trip_ps
+from emu.spec.diagnostic import did_you_mean
 from emu.spec.scenario import Spec
 from emu.spec.switch import CREDIT_LIMIT
 from emu.units import PS_PER_S, PS_PER_US, write_rate, write_size, write_time
@@ -103,8 +104,10 @@ def range_of(key: str, lengths: Lengths, option: str) -> Range:
         return Range(_ALPHAS, "powers of two, as switches take them, around the common alpha 1")
     rule = _rule_of(key)
     if rule is None:
+        hint = did_you_mean(key.split(".")[-1], (own.ending.split(".")[-1] for own in RULES))
         raise UsageError(
-            f"{option} {key}: no sensible range is known; write it like {option} {key}=LOW..HIGH"
+            f"{option} {key}: no sensible range is known{hint}; write it like "
+            f"{option} {key}=LOW..HIGH"
         )
     write = rule.write
     low, high = (

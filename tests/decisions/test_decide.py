@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +18,10 @@ from click.testing import CliRunner
 import emu
 from emu.cli.main import cli
 from emu.decisions.candidates import candidates_of, host_rate_bps
-from emu.errors import SpecError, UsageError
+from emu.errors import ExitCode, SpecError, UsageError
 from emu.explain.results_schema import schema
 from emu.spec.model import load_spec
+from tests.support.waiting import eventually
 
 pytest.importorskip("distributed", reason="needs emu[sweep]")
 
@@ -150,6 +154,18 @@ def test_a_decision_goes_on_in_its_folder(decision: emu.Decision, files: Path) -
     assert document["computed"] == 0
     assert document["reasons"] == decision.reasons
     assert "The fabrics beside each other" in done.stderr
+
+
+def test_a_decision_that_is_ended_says_that_it_goes_on(files: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = [sys.executable, "-m", "emu.cli.main", "decide", str(files / "small.emu.yml")]
+    words += ["--fabrics", "ib,roce-lossy", "--seeds", "50", "--workers", "1", "--out", str(out)]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    eventually(lambda: len(list(out.glob("runs/*.parquet"))) >= 2)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == ExitCode.INTERRUPTED, errors
+    assert "the same command goes on with the runs that are done" in errors
 
 
 def test_rates_multiply_the_fabrics(files: Path) -> None:

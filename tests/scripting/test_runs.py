@@ -198,6 +198,12 @@ def test_the_flow_model_knows_no_queues_and_no_clock() -> None:
         emu.run(emu.Spec(**KEYS), model="flow", clock="virtual")
 
 
+def test_seed_is_that_of_the_run() -> None:
+    assert emu.run(emu.Spec(**KEYS), seed=4, clock="virtual").spec.seed == 4
+    both = emu.run(emu.Spec(**KEYS), seed=4, set={"time_limit": "10us"}, clock="virtual")
+    assert (both.spec.seed, both.spec.time_limit_ps) == (4, 10_000_000)
+
+
 def test_numbers_of_numpy_are_numbers() -> None:
     run = emu.run(emu.Spec(**KEYS), set={"seed": np.int64(3)}, clock="virtual")
     assert run.spec.seed == 3

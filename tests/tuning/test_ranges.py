@@ -26,6 +26,11 @@ FULL = {
 }
 
 
+def test_a_key_that_is_misspelt_has_a_hint() -> None:
+    with pytest.raises(UsageError, match=r"no sensible range is known \(did you mean 'kmin'\?\)"):
+        range_of("switches.ecn.kmni", lengths_of(spec_of()), "--vary")
+
+
 def spec_of(rate: str = "100Gbit", delay: str = "500ns", buffer: str = "4MB") -> emu.Spec:
     links = {"rate": rate, "delay": delay}
     return emu.Spec(
