@@ -92,10 +92,12 @@ def command(
         scheduler=scheduler,
     )
     setup = setup_of(request)
+    folder = out or Path("out") / f"{setup.name}-sensitivity"
     with sigterm_interrupts():
         measured = run_sensitivity(
             setup,
-            out or Path("out") / f"{setup.name}-sensitivity",
+            folder,
+            pages=folder,
             stream=None if quiet else sys.stderr,
             on_note=print_note,
         )

@@ -43,7 +43,7 @@ def _ends(own: Interval | None) -> list[float]:
 
 
 def _bars(decided: Decided, known: Sequence[Evidence], scale: Scale) -> Chart:
-    values = [end for own in known for end in _ends(own.standing.figure)]
+    values = [0.0, *(end for own in known for end in _ends(own.standing.figure))]
     labels = [(-float(place), own.name) for place, own in enumerate(known)]
     figure = Figure(
         [""],
@@ -76,7 +76,7 @@ def _beside_cost(decided: Decided, known: Sequence[Evidence], scale: Scale) -> C
         _WIDTH,
         _HEIGHT,
         Axis(0, 1.1 * most, f"cost ({currency})"),
-        figure_axis(scale, [_mean(own) for own, _ in priced]),
+        figure_axis(scale, [0.0, *(_mean(own) for own, _ in priced)]),
     )
     for place, (own, bill) in enumerate(priced):
         figure.plots[0].dots(
@@ -119,7 +119,7 @@ def _growth(decided: Decided, scale: Scale) -> Chart:
             labels=[(count, f"{count:,}") for count in dict.fromkeys(counts)],
             is_log=True,
         ),
-        figure_axis(scale, values or [0.0]),
+        figure_axis(scale, [0.0, *values]),
     )
     for place, (_, own) in enumerate(points.items()):
         xs, ys = [count for count, _ in own], [scale.shown(value) for _, value in own]

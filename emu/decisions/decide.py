@@ -98,6 +98,8 @@ def run_decide(
         evidence = _evidence(setup, made, measured, figures)
         choice = choose(evidence, figures.deciding, setup.request.margin)
         files = {"page": folder / PAGE_FILE, "summary": folder / DOCUMENT_FILE}
+        if "page" in measured.files:
+            files["changes"] = measured.files["page"]
         decided = Decided(
             setup=setup,
             figures=figures,
@@ -107,7 +109,7 @@ def run_decide(
             growth=growth,
             choice=choice,
             computed=work.computed + measured.computed,
-            files=files | {"sensitivity": measured.files["page"]},
+            files=files,
         )
         write_text(files["summary"], to_json(document(decided)))
         write_text(files["page"], page(decided))
@@ -187,7 +189,7 @@ class _Work:
         measured = run_sensitivity(
             self._sensitivity(made),
             self._folder,
-            pages=self._folder / CHANGES_FOLDER,
+            pages=self._folder / CHANGES_FOLDER if self._setup.kinds else None,
             stream=self._stream,
             on_note=self._on_note,
         )

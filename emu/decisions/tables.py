@@ -150,7 +150,7 @@ def failures(decided: Decided) -> Table:
     names = list(decided.evidence)
     return Table(
         title="What failures cost",
-        columns=(Column("failure", numeric=False), *(Column(name) for name in names)),
+        columns=tuple(Column(name, numeric=False) for name in ("failure", *names)),
         rows=tuple(
             (Cell(failure), *(cells.get(name, NOT_APPLICABLE) for name in names))
             for failure, cells in by_name.items()

@@ -48,7 +48,7 @@ class Axis:
         if self.labels is not None:
             return self.labels
         values = _powers(self.low, self.high) if self.is_log else _round(self.low, self.high, most)
-        return [(value, f"{value:g}") for value in values]
+        return [(value, f"{value:,g}") for value in values]
 
     def share(self, value: float) -> float:
         """The place of a value on the axis: 0 at `low`, 1 at `high`."""

@@ -171,7 +171,7 @@ def sensitivity(
     kept = TemporaryDirectory(prefix="emu-sensitivity-") if out is None else None
     folder = Path(kept.name if kept else out or "")
     stream = None if quiet else sys.stderr
-    measured = run_sensitivity(setup, folder, stream=stream, on_note=print_note)
+    measured = run_sensitivity(setup, folder, pages=folder, stream=stream, on_note=print_note)
     if measured.stop is not None:
         raise measured.stop
     return Sensitivity(measured, folder, kept)

@@ -101,12 +101,12 @@ def run_sensitivity(
     setup: Setup,
     folder: Path,
     *,
-    pages: Path | None = None,
+    pages: Path | None,
     stream: TextIO | None,
     on_note: Callable[[str], None] = ignore,
 ) -> Measured:
-    """Runs all sides and changes, and writes all files. `pages`: where page and summary go, the
-    folder unless given. `stream`: where progress goes.
+    """Runs all sides and changes, and writes all files. `pages`: where page and summary go; None:
+    there are none. `stream`: where progress goes.
 
     Raises UsageError for a folder that cannot be written; EmuError if a side fails without any
     change; KeyboardInterrupt or FabricError if it is stopped before any change has run.
@@ -116,10 +116,12 @@ def run_sensitivity(
         sides, computed, stop = _run(setup, folder, stream, on_note)
         if stop is not None and not any(side.after for side in sides):
             raise stop
-        into = pages or folder
-        files = {"page": into / PAGE_FILE, "summary": into / DOCUMENT_FILE}
-        measured = Measured(setup, [Result(side) for side in sides], computed, stop, files)
-        make_folder(into)
+        results = [Result(side) for side in sides]
+        if pages is None:
+            return Measured(setup, results, computed, stop, {})
+        make_folder(pages)
+        files = {"page": pages / PAGE_FILE, "summary": pages / DOCUMENT_FILE}
+        measured = Measured(setup, results, computed, stop, files)
         write_text(files["summary"], to_json(document(measured)))
         write_text(files["page"], page(measured))
     return measured
