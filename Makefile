@@ -12,6 +12,8 @@ PROPERTIES := tests/runtime/test_properties.py tests/runtime/test_conservation.p
 CORE_TESTS := tests/core tests/flow_model tests/runtime tests/traffic tests/verbs/test_hostile.py
 # Labs in real time (marked `timing`) run one at a time, with the machine for themselves.
 LAB_TESTS := tests/lab tests/daemon tests/verbs
+# They wait for a third of their time, so there are more at once than processors.
+LAB_WORKERS := $(shell expr $$(nproc) \* 3 / 2)
 
 # Tests and labs start many Pythons. Without bytecode each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -41,7 +43,7 @@ demo: setup
 
 test: setup
 	$(PYTHON) -m pytest --numprocesses auto --dist worksteal $(addprefix --ignore ,$(LAB_TESTS))
-	$(PYTHON) -m pytest --numprocesses auto --dist worksteal -m "not timing" $(LAB_TESTS)
+	$(PYTHON) -m pytest --numprocesses $(LAB_WORKERS) --dist worksteal -m "not timing" $(LAB_TESTS)
 	$(PYTHON) -m pytest -m timing $(LAB_TESTS)
 
 properties: setup
