@@ -108,10 +108,16 @@ def parse_length(text: str) -> int:
     return _parse(text, {"m": PS_PER_METRE, "km": 1000 * PS_PER_METRE}, "5m")
 
 
+def _rounded(value: float, digits: int) -> str:
+    """With so many significant digits, and all of those before the point; 0: with six."""
+    digits = digits or 6
+    return f"{value:,.0f}" if abs(value) > 10**digits - 1 else f"{value:.{digits}g}"
+
+
 def _format(value: float, steps: list[tuple[float, str]], digits: int) -> str:
     for step, unit in steps:
         if abs(value) >= step:
-            return f"{value / step:.{digits}g}{unit}" if digits else f"{value / step:g}{unit}"
+            return f"{_rounded(value / step, digits)}{unit}"
     return f"{value:g}{steps[-1][1]}"
 
 

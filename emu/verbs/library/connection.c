@@ -93,7 +93,7 @@ static int receive_reply(int socket, struct uverbs_reply *reply, int *files, uns
         got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     while (got < 0 && errno == EINTR);
     if (got != (ssize_t)sizeof *reply)
-        return got < 0 ? errno : ENODEV;
+        return got < 0 ? errno : EIO;
     take_files(&message, files, count);
     if (reply->error)
         debug("%s", reply->reason);
@@ -275,7 +275,8 @@ static int exchange(const struct uverbs_request *request, const int *files, unsi
     if (!error)
         error = receive_reply(connected.socket, reply, got, got_count);
     pthread_mutex_unlock(&asking);
-    return error;
+    bool have_ended = error == EPIPE || error == ECONNRESET; /* the NICs */
+    return have_ended ? EIO : error;
 }
 
 int ask(const struct uverbs_request *request, const int *files, unsigned count,
