@@ -20,7 +20,7 @@ from emu.cli.options import (
     workers_option,
 )
 from emu.cli.stopping import interrupts_keep_runs
-from emu.cli.varied import all_read, varied
+from emu.cli.varied import Reading, all_read, varied
 from emu.decisions.names import ALL, CHANGES, NONE, USUAL
 from emu.errors import ExitCode, UsageError
 from emu.report.summary import to_json
@@ -159,17 +159,25 @@ def command(
         setup_of,
     )
 
+    reading = Reading()
+    spec = reading.of(lambda: load_spec(path, settings))
+    rates_bps = reading.of(lambda: rates_of(names_of(rates), "--rates"))
+    share = reading.of(lambda: margin_of(margin, "--margin"))
+    sizes = reading.of(lambda: _growth(grow))
+    seconds = reading.of(lambda: seconds_of(longest_run, "--longest-run"))
+    keys = reading.of(lambda: varied(vary))
+    reading.end()
     request = DecisionRequest(
-        load_spec(path, settings),
+        spec,
         fabrics=names_of(fabrics),
-        rates_bps=rates_of(names_of(rates), "--rates"),
+        rates_bps=rates_bps,
         by=by,
-        margin=margin_of(margin, "--margin"),
+        margin=share,
         prices=prices,
         changes=changes,
-        grow=_growth(grow),
-        longest_seconds=seconds_of(longest_run, "--longest-run"),
-        vary=varied(vary) or None,
+        grow=sizes,
+        longest_seconds=seconds,
+        vary=keys or None,
         trials=trials,
         seeds=seeds,
         workers=workers,

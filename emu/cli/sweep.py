@@ -22,7 +22,7 @@ from emu.cli.options import (
     workers_option,
 )
 from emu.cli.stopping import sigterm_interrupts
-from emu.cli.varied import all_read
+from emu.cli.varied import Reading, all_read
 from emu.errors import ExitCode
 from emu.report.summary import to_json
 from emu.report.text import print_tables
@@ -118,10 +118,15 @@ def command(
     from emu.sweeps.request import Request, plan_of
     from emu.sweeps.sweep import run_sweep
 
+    reading = Reading()
+    spec = reading.of(lambda: load_spec(path, settings))
+    axes = reading.of(lambda: _axes(vary))
+    rows = reading.of(lambda: None if points is None else in_file(points))
+    reading.end()
     request = Request(
-        load_spec(path, settings),
-        axes=_axes(vary),
-        points=None if points is None else in_file(points),
+        spec,
+        axes=axes,
+        points=rows,
         random=random,
         variants=names_of(variants),
         seeds=seeds,

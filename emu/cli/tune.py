@@ -19,7 +19,7 @@ from emu.cli.options import (
     workers_option,
 )
 from emu.cli.stopping import sigterm_interrupts
-from emu.cli.varied import all_read, varied
+from emu.cli.varied import Reading, all_read, varied
 from emu.errors import ExitCode, UsageError
 from emu.report.summary import to_json
 from emu.report.text import print_tables
@@ -132,15 +132,21 @@ def command(
     from emu.tuning.request import TuneRequest, setup_of
     from emu.tuning.tune import run_tune
 
+    reading = Reading()
+    spec = reading.of(lambda: load_spec(path, settings))
+    keys = reading.of(lambda: varied(vary))
+    constraints = reading.of(lambda: all_read(lambda text: bound_of(text, "--subject-to"), bounds))
+    factors = reading.of(lambda: _loads(loads))
+    reading.end()
     request = TuneRequest(
-        load_spec(path, settings),
-        varied(vary),
+        spec,
+        keys,
         _wishes(minimise, maximise),
-        all_read(lambda text: bound_of(text, "--subject-to"), bounds),
+        constraints,
         seeds=seeds,
         trials=trials,
         held_out=held_out,
-        loads=_loads(loads),
+        loads=factors,
         model=model,
         workers=workers,
         scheduler=scheduler,

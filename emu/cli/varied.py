@@ -1,16 +1,38 @@
-"""Keys with values on the command line: `--vary KEY=VALUES`."""
+"""What commands read from their words: keys with values, `--vary KEY=VALUES`, and all mistakes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from emu.errors import UsageError
+from emu.errors import SpecError, UsageError
 
 if TYPE_CHECKING:
     from emu.sweeps.values import Span
 
 T = TypeVar("T")
+
+
+class Reading:
+    """Reads a command's words, each by a function, and raises the mistakes of all at the end."""
+
+    def __init__(self) -> None:
+        self._mistakes: list[UsageError | SpecError] = []
+
+    def of(self, read: Callable[[], T]) -> T:
+        """What the function reads. After a mistake it is None, which nobody sees: `end` raises."""
+        try:
+            return read()
+        except (UsageError, SpecError) as mistake:
+            self._mistakes.append(mistake)
+            return cast("T", None)
+
+    def end(self) -> None:
+        """Raises UsageError or SpecError if there were mistakes."""
+        if len(self._mistakes) == 1:
+            raise self._mistakes[0]
+        if self._mistakes:
+            raise UsageError("\n".join(map(str, self._mistakes)))
 
 
 def all_read(read: Callable[[str], T], texts: Iterable[str]) -> list[T]:

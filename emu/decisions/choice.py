@@ -110,8 +110,10 @@ def choose(evidence: Mapping[str, Evidence], goal: Goal, margin: float) -> Choic
         return (*(criterion.value(own) for criterion in CRITERIA), last)
 
     near = sorted((own for own in evidence.values() if own.standing.is_near(margin)), key=order)
-    criterion = None
-    if len(near) > 1:
-        differing = (each for each in CRITERIA if each.value(near[0]) != each.value(near[1]))
-        criterion = next(differing, None)
+    criterion = apart(near[0], near[1]) if len(near) > 1 else None
     return Choice(near[0], evidence[mark.name], near, criterion)
+
+
+def apart(one: Evidence, other: Evidence) -> Criterion | None:
+    """The first criterion in which two candidates differ; None: there is none."""
+    return next((each for each in CRITERIA if each.value(one) != each.value(other)), None)

@@ -44,9 +44,7 @@ def worse(goal: Goal) -> str:
 
 def gap(effect: Effect) -> str:
     """`2.7 % higher`, or `1,551 % higher with 3 of 5 seeds`."""
-    some = effect.in_some
-    mean = sum(some) / len(some) if some else effect.mean
-    return f"{share(mean)} {worse(effect.goal)} {effect.seeds_in_words}".rstrip()
+    return f"{share(effect.shown)} {worse(effect.goal)} {effect.seeds_in_words}".rstrip()
 
 
 def damage(cost: Cost) -> str:

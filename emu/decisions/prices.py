@@ -14,7 +14,7 @@ at all is not counted on any fabric; one that it has must fit every such part of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -192,8 +192,16 @@ def _schema() -> dict[str, Any]:
     return Prices.model_json_schema(by_alias=True)
 
 
+class MissingPrices(Exception):
+    """No item fits these parts of a candidate."""
+
+    def __init__(self, parts: Sequence[str]) -> None:
+        super().__init__(", ".join(parts))
+        self.parts = parts
+
+
 def bill_of(candidate: Candidate, prices: Prices) -> Bill:
-    """What a candidate costs. Raises UsageError with the parts that no item fits."""
+    """What a candidate costs. Raises MissingPrices."""
     named = {item.item for item in prices.items}
     missing: list[str] = []
     rows: list[BillLine] = []
@@ -203,12 +211,12 @@ def bill_of(candidate: Candidate, prices: Prices) -> Bill:
         item = _item_for(candidate, prices, part, rate_bps, delay_ps)
         what = _in_words(part, rate_bps, delay_ps)
         if item is None:
-            missing.append(f"{candidate.name}: no item fits a {what}; add one")
+            missing.append(what)
         else:
             watts = count * (item.watts or 0.0)
             rows.append(BillLine(part, what, count, count * item.price, watts))
     if missing:
-        raise UsageError("\n".join(missing))
+        raise MissingPrices(missing)
     watts = sum(row.watts for row in rows)
     return Bill(tuple(rows), prices.currency, _energy(prices, watts))
 

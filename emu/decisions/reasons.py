@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from emu.decisions.choice import (
+    CRITERIA,
     EFFORT,
     LOST_PARTS,
     PRICE,
@@ -15,6 +16,7 @@ from emu.decisions.choice import (
     Choice,
     Criterion,
     Evidence,
+    apart,
 )
 from emu.decisions.phrases import behind_of, damage, figure, gap, in_currency, named
 from emu.decisions.standing import Standing, fastest
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from emu.decisions.decide import Decided, Grown
 
 _FAILURES = ("link fails", "switch fails", "no subnet manager")
-_MOST_NAMED = 4
+_MOST_NAMED = 8
 
 
 def sentences(decided: Decided) -> Iterator[str]:
@@ -50,7 +52,7 @@ def reasons(decided: Decided) -> Iterator[str]:
     yield f"Recommended: {best.name}. The {named(goal)} is {figure(best.standing.figure, goal)}."
     yield _beside_the_fastest(decided, choice)
     if len(choice.near) > 1:
-        yield _among_the_near(decided, choice)
+        yield from _among_the_near(decided, choice)
     yield from _unfit(decided)
     if best.bill is not None:
         yield f"It costs {in_currency(best.bill)}, and takes {best.bill.watts / 1000:,.1f} kW."
@@ -86,7 +88,7 @@ def _beside_the_fastest(decided: Decided, choice: Choice) -> str:
         return "No other fabric fits." if len(decided.evidence) > 1 else "It is the only fabric."
     fits.sort(key=behind_of)
     others = [f"{_gap(own.standing)} on {own.name}" for own in fits]
-    return f"It is the best of all: it is {listed(others, _MOST_NAMED)}."
+    return f"It is the best of all. The others: {listed(others, _MOST_NAMED)}."
 
 
 def _gap(standing: Standing) -> str:
@@ -94,14 +96,31 @@ def _gap(standing: Standing) -> str:
     return "not shown to differ" if behind is None or not behind.is_shown else gap(behind)
 
 
-def _among_the_near(decided: Decided, choice: Choice) -> str:
-    best, second = choice.near[0], choice.near[1]
-    near = listed([own.name for own in choice.near], _MOST_NAMED)
-    margin = _margin(decided)
-    what = f"Within the margin of {margin} are {near}"
-    if choice.criterion is None:
-        return f"{what}. Costs, rates and changes do not set them apart, so the figure decides."
-    return f"{what}. {_DECIDES[choice.criterion](best, second)}"
+def _among_the_near(decided: Decided, choice: Choice) -> Iterator[str]:
+    """Which fabrics are as good, and what sets the recommended one apart from each of them."""
+    margin = decided.setup.request.margin
+    within = [own.name for own in choice.near if behind_of(own) <= margin]
+    beyond = [own.name for own in choice.near if behind_of(own) > margin]
+    text = f"Within the margin of {_margin(decided)}: {listed(within, _MOST_NAMED)}."
+    if beyond:
+        text += (
+            f" The mean of {listed(beyond, _MOST_NAMED)} is beyond it, but no difference can be "
+            "shown, so it counts as near."
+        )
+    yield text
+    best, *others = choice.near
+    by_criterion: dict[Criterion | None, list[Evidence]] = {}
+    for other in others:
+        by_criterion.setdefault(apart(best, other), []).append(other)
+    for criterion in CRITERIA:
+        for other in by_criterion.get(criterion, [])[:1]:
+            yield _DECIDES[criterion](best, other)
+    if None in by_criterion:
+        alike = listed([own.name for own in by_criterion[None]], _MOST_NAMED)
+        yield (
+            f"Costs, rates and changes do not set {best.name} apart from {alike}, so the figure "
+            "decides."
+        )
 
 
 def _by_cost(best: Evidence, second: Evidence) -> str:

@@ -19,7 +19,14 @@ from emu.decisions.candidates import (
 )
 from emu.decisions.growth import Size, sizes_of
 from emu.decisions.names import ALL, CHANGES, FAILURES, IB, NONE, TUNED, USUAL
-from emu.decisions.prices import Bill, Prices, bill_of, fabrics_named, read_prices
+from emu.decisions.prices import (
+    Bill,
+    MissingPrices,
+    Prices,
+    bill_of,
+    fabrics_named,
+    read_prices,
+)
 from emu.errors import UsageError
 from emu.measure.bootstrap import FEWEST
 from emu.sensitivities.change import Kind
@@ -30,6 +37,7 @@ from emu.spec.settings import is_key
 from emu.spec.topology import Link
 from emu.sweeps.values import Span
 from emu.units import PS_PER_S, parse_time, write_rate
+from emu.words import listed
 
 MARGIN = 0.05
 LONGEST_SECONDS = 20.0
@@ -164,14 +172,20 @@ def _bills(
 ) -> dict[str, Bill]:
     """Raises UsageError with all parts that have no price."""
     bills: dict[str, Bill] = {}
-    missing = []
+    missing: dict[str, list[str]] = {}
     for candidate in made if prices is not None else ():
         try:
             bills[candidate.name] = bill_of(candidate, prices)  # type: ignore[arg-type]
-        except UsageError as mistake:
-            missing += [f"{request.prices}: {line}" for line in str(mistake).splitlines()]
+        except MissingPrices as mistake:
+            for part in mistake.parts:
+                missing.setdefault(part, []).append(candidate.name)
     if missing:
-        raise UsageError("\n".join(missing))
+        raise UsageError(
+            "\n".join(
+                f"{request.prices}: no item fits a {part} of {listed(names)}; add one"
+                for part, names in missing.items()
+            )
+        )
     return bills
 
 

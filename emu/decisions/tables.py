@@ -74,10 +74,8 @@ def _what_differs(decided: Decided) -> Iterator[str]:
     evidence = decided.evidence.values()
     same = [own.name for own in evidence if _is_same_with_all_seeds(own, decided.figures.deciding)]
     if same:
-        yield (
-            f"With all seeds the same on {listed(same)}, so without an interval: nothing is random "
-            "there."
-        )
+        name = decided.figures.deciding.name
+        yield f"On {listed(same)}, {name} is the same with all seeds, so it has no interval."
     searched = [own.candidate.name for own in decided.tunings]
     if searched:
         yield (
@@ -117,7 +115,9 @@ def _behind_cell(decided: Decided, standing: Standing) -> Cell:
         return Cell(NO_DIFFERENCE, Tone.FAINT)
     is_near = standing.is_near(decided.setup.request.margin)
     sign = -1 if decided.figures.deciding.maximise else 1
-    return Cell(percent(sign * standing.behind.mean), Tone.PLAIN if is_near else Tone.BAD)
+    share = percent(sign * standing.behind.shown)
+    text = f"{share} {standing.behind.seeds_in_words}".rstrip()
+    return Cell(text, Tone.PLAIN if is_near else Tone.BAD)
 
 
 def _mean_cell(standing: Standing, goal: Goal) -> Cell:
@@ -157,7 +157,8 @@ def failures(decided: Decided) -> Table:
         ),
         note="The figure that a failure raises most, as a share of its value without the failure: "
         "where that is small, the same delay is a larger share. Each is one cable or one switch at "
-        "one time; another one may cost more. changes/sensitivity.html has all changes.",
+        "one time; another one may cost more. Where only some seeds are hit, it is the mean of "
+        "those. changes/sensitivity.html has all changes.",
     )
 
 

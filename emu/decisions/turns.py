@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
-from emu.decisions.choice import Choice, Evidence, choose
+from emu.decisions.choice import (
+    EFFORT,
+    PRICE,
+    RATE,
+    SEARCH,
+    STUCK,
+    Choice,
+    Criterion,
+    Evidence,
+    apart,
+    choose,
+)
 from emu.decisions.names import LOSSLESS, TUNED
 from emu.decisions.phrases import behind_of, figure, gap, named, share
 from emu.decisions.standing import fastest, standings_of
@@ -32,6 +43,7 @@ def changes(decided: Decided) -> Iterator[str]:
     yield from _by_size(decided, choice)
     yield from _by_tuning(decided, choice)
     yield from _by_switches(decided)
+    yield from _by_windows(decided)
 
 
 def _by_margin(decided: Decided, choice: Choice) -> Iterator[str]:
@@ -43,22 +55,32 @@ def _by_margin(decided: Decided, choice: Choice) -> Iterator[str]:
         other = choose(decided.evidence, goal, below) if below < share_behind else None
         if other is not None and other.best is not best:
             yield f"With a margin of {100 * below:.1f} % or less it would be {_less(other, best)}."
-    if best.bill is None:
-        return
-    least = best.bill.total
+    named = {best.name}
     for own in sorted(_outside(decided, choice), key=behind_of):
         above = ceil(1000 * behind_of(own)) / 1000
-        assert own.bill is not None
-        if own.bill.total >= least or above > 1:
-            continue
-        other = choose(decided.evidence, goal, above)
-        if other is not None and other.best is own:
-            least = own.bill.total
-            saved = best.bill.total - least
-            yield (
-                f"With a margin of {100 * above:.1f} % it would be {own.name}, which costs "
-                f"{own.bill.money(saved)} less ({share(saved / best.bill.total)})."
-            )
+        other = choose(decided.evidence, goal, above) if above <= 1 else None
+        if other is not None and other.best.name not in named:
+            named.add(other.best.name)
+            why = _in_favour(other.best, best)
+            yield f"With a margin of {100 * above:.1f} % it would be {other.best.name}{why}."
+
+
+def _in_favour(other: Evidence, best: Evidence) -> str:
+    """Why a wider margin would choose another fabric."""
+    criterion = apart(other, best)
+    if criterion is PRICE and best.bill is not None and other.bill is not None:
+        saved = best.bill.total - other.bill.total
+        return f", which costs {best.bill.money(saved)} less ({share(saved / best.bill.total)})"
+    return _FAVOURS[criterion] if criterion is not None else ""
+
+
+_FAVOURS: Mapping[Criterion, str] = {
+    PRICE: ", which costs less",
+    RATE: ", which has slower links",
+    STUCK: ", where flows finish with more of the failures",
+    SEARCH: ", which needs no search of settings",
+    EFFORT: ", where fewer changes cost much",
+}
 
 
 def _less(other: Choice, best: Evidence) -> str:
@@ -67,27 +89,32 @@ def _less(other: Choice, best: Evidence) -> str:
 
 
 def _outside(decided: Decided, choice: Choice) -> list[Evidence]:
-    """The candidates with a price that fit, and are outside of the margin."""
+    """The candidates that fit, and are outside of the margin."""
     near = {own.name for own in choice.near}
-    known = [own for own in decided.evidence.values() if own.bill and own.standing.behind]
+    known = [own for own in decided.evidence.values() if own.standing.behind]
     return [own for own in known if own.standing.fits and own.name not in near]
 
 
 def _by_price(decided: Decided, choice: Choice) -> Iterator[str]:
     if len(choice.near) < 2:
         return
-    best, second = choice.near[0], choice.near[1]
-    if best.bill is None or second.bill is None:
+    best, *others = choice.near
+    if best.bill is None:
         yield (
             f"Prices are not known (--prices): {len(choice.near)} fabrics are within the margin, "
             "and the cheapest of them would be recommended."
         )
         return
-    more = second.bill.total - best.bill.total
-    if more > 0:
+    priced = [(own.bill.total - best.bill.total, own, own.bill) for own in others if own.bill]
+    alike = [own.name for more, own, _ in priced if more == 0]
+    if alike:
+        yield f"{listed(alike)} costs the same: if it cost less, it would be recommended."
+    dearer = [entry for entry in priced if entry[0] > 0]
+    if dearer:
+        more, own, bill = min(dearer, key=lambda entry: entry[0])
         yield (
-            f"If {second.name} cost more than {best.bill.money(more)} less "
-            f"({share(more / second.bill.total)} of its price), it would be {second.name}."
+            f"If the price of {own.name} were lower by more than {bill.money(more)} "
+            f"({share(more / bill.price)} of it), it would be {own.name}."
         )
 
 
@@ -125,7 +152,7 @@ def _beside(other: Choice, best: Evidence, goal: Goal) -> str:
 def _by_failures(decided: Decided, choice: Choice) -> Iterator[str]:
     """Failures with which another fabric within the margin is better by more than the margin."""
     best, goal = choice.best, decided.figures.deciding
-    for name, words in _SAID.items():
+    for name, (words, what) in _SAID.items():
         own = best.rows_with(name)
         gaps: dict[str, Effect] = {}
         for other in choice.near[1:]:
@@ -135,15 +162,16 @@ def _by_failures(decided: Decided, choice: Choice) -> Iterator[str]:
         least = max(gaps, key=lambda each: gaps[each].mean, default=None)
         if least is not None and gaps[least].mean > decided.setup.request.margin:
             yield (
-                f"If what happens when a {words} decided, it would be {least}: then the "
+                f"If what happens when a {words} decided, one {what} at one time, it would be "
+                f"{least}: then the "
                 f"{named(goal)} on {best.name} is {gap(gaps[least])} than on {least}."
             )
 
 
 _SAID = {
-    "link fails": "link fails",
-    "switch fails": "switch fails",
-    "no subnet manager": "link fails without a subnet manager",
+    "link fails": ("link fails", "cable"),
+    "switch fails": ("switch fails", "switch"),
+    "no subnet manager": ("link fails without a subnet manager", "cable"),
 }
 
 
@@ -178,16 +206,34 @@ def _by_tuning(decided: Decided, choice: Choice) -> Iterator[str]:
 
 def _by_switches(decided: Decided) -> Iterator[str]:
     """Assumptions about switches that differ between the fabrics."""
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for own in decided.evidence.values():
         spec = own.candidate.spec
         switch = next(iter(spec.topology.build().switch))
         how = "cut-through" if spec.cuts_through(switch) else "store-and-forward"
         latency = write_time(spec.switch_latency(switch)[0])
-        found.setdefault(f"{latency}, {how}", own.name)
+        found.setdefault(f"{latency}, {how}", []).append(own.name)
     if len(found) > 1:
-        each = listed([f"{words} on {name}" for words, name in found.items()])
+        each = listed([f"{words} on {listed(names)}" for words, names in found.items()])
         yield (
             f"Switches are assumed to be different: {each}. Give switches.latency and "
             "switches.switching if those that you compare are not."
+        )
+
+
+def _by_windows(decided: Decided) -> Iterator[str]:
+    """Fabrics on which a queue pair may not have as much in flight as on others."""
+    limited: list[str] = []
+    free: list[str] = []
+    for own in decided.evidence.values():
+        spec = own.candidate.spec
+        nics = [spec.host(name).nic for name in spec.topology.build().host]
+        is_limited = any(nic.has_window_of_path for nic in nics)
+        (limited if is_limited else free).append(own.name)
+    if limited and free:
+        yield (
+            f"On {listed(limited)}, a queue pair has at most the bandwidth-delay product of its "
+            f"path in flight, as comes with the recovery there; on {listed(free)} there is no such "
+            "limit. It keeps queues short, also without losses. Give hosts.nic.window if your NICs "
+            "have the same on all."
         )

@@ -25,7 +25,11 @@ _MOST_BARS = 24
 _LEAST, _MOST = 0.01, 1.0
 """The shares between which the axis reaches at least."""
 _HALF, _WHOLE = INCH * 6.0, INCH * 12.6
-_COLOURS = {kind: series_colour(number) for number, kind in enumerate(Kind)}
+_COLOURS = {
+    Kind.SETTING: series_colour(0),
+    Kind.MISTAKE: series_colour(1),
+    Kind.FAILURE: series_colour(3),  # not green, which says that something is good
+}
 
 
 def charts(measured: Measured) -> Iterator[Chart]:
@@ -55,7 +59,8 @@ def _bars(own: Result, costs: Sequence[Cost], *, is_wide: bool) -> Chart:
         svg=figure.svg(f"what each change costs on {own.side.name}"),
         legend=(*stuck, *(Legend(kind.value, _COLOURS[kind]) for kind in kinds)),
         caption=f"The figure that a change raises most, in per cent on a logarithmic axis; black "
-        f"lines are intervals. Above {LIMIT} it counts as a cost. Changes that raise no figure "
+        f"lines are intervals, as far as they are above 1 %. Where only some seeds are hit, it is "
+        f"the mean of those. Above {LIMIT} it counts as a cost. Changes that raise no figure "
         f"by 1 % are left out. {left_out('bars', len(shown), len(costs), 'the longest')}".strip(),
         is_wide=is_wide,
     )
@@ -74,7 +79,8 @@ def _axis(low: float, high: float) -> Axis:
 
 
 def _longest(costs: Sequence[Cost]) -> float:
-    ends = [own.share.high or 0 for cost in costs if (own := cost.worst) and own.share]
+    worst = [cost.worst for cost in costs if cost.worst]
+    ends = [max(own.shown, own.share.high or 0.0) for own in worst if own.share]
     return 1.1 * max([_MOST, *ends])
 
 
@@ -85,7 +91,7 @@ def _draw(plot: Plot, place: float, cost: Cost) -> None:
     assert cost.worst is not None
     assert cost.worst.share is not None
     share = cost.worst.share
-    plot.bar((plot.x.low, 100 * share.mean), place, 0.6, _COLOURS[cost.change.kind])
-    if share.low is not None and share.high is not None:
-        low = max(100 * share.low, plot.x.low)  # it is below 0 if few seeds alone are hit
+    plot.bar((plot.x.low, 100 * cost.worst.shown), place, 0.6, _COLOURS[cost.change.kind])
+    if share.low is not None and share.high is not None and not cost.worst.in_some:
+        low = max(100 * share.low, plot.x.low)
         plot.line([low, 100 * share.high], [place, place], INK, thick=1.6)

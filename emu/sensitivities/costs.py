@@ -52,20 +52,20 @@ class Cost:
     def worst(self) -> Effect | None:
         """The figure that is raised most; None if none is."""
         raised = [own for own in self.effects if own.shown > 0]
-        return max(raised, key=lambda own: own.mean, default=None)
+        return max(raised, key=lambda own: own.shown, default=None)
 
     @cached_property
     def best(self) -> Effect | None:
         """The figure that is lowered most; None if none is."""
         lowered = [own for own in self.effects if own.shown < 0]
-        return min(lowered, key=lambda own: own.mean, default=None)
+        return min(lowered, key=lambda own: own.shown, default=None)
 
     @property
     def amount(self) -> float:
         """The share by which the worst figure is higher; infinite if flows do not finish."""
         if self.stuck:
             return inf
-        return self.worst.mean if self.worst is not None else 0.0
+        return self.worst.shown if self.worst is not None else 0.0
 
     @property
     def is_costly(self) -> bool:
@@ -81,7 +81,7 @@ class Cost:
     @property
     def order(self) -> tuple[float, ...]:
         """Costs in ascending order: the most expensive first."""
-        raised = self.worst.mean if self.worst is not None else 0.0
+        raised = self.worst.shown if self.worst is not None else 0.0
         gained = self.best.mean if self.best is not None else 0.0
         return -self.stuck, -raised, -gained
 

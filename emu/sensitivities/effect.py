@@ -1,8 +1,11 @@
 """How much worse a figure is than in other runs, seed by seed.
 
 A difference is shown if the interval of its mean excludes 0 (`emu.measure.bootstrap`), or if the
-figure is more than twice as bad with some of the seeds. What happens with few seeds alone has an
+figure is more than twice as bad with some of the seeds: what happens with few seeds alone has an
 interval that contains 0, however bad it is.
+
+Where only some seeds are hit, the mean of all of them is the figure of no run. Then the mean of
+those that are hit counts, and words say how many they are.
 """
 
 from __future__ import annotations
@@ -39,14 +42,15 @@ class Effect:
         """The mean of the shares; 0 if there are none."""
         return 0.0 if self.share is None else self.share.mean
 
-    @property
+    @cached_property
     def in_some(self) -> list[float]:
-        """The shares with which the figure is more than twice as bad, if they are too few for the
-        interval to exclude 0."""
-        if self.share is None or self.share.excludes_zero:
-            return []
+        """The shares of the seeds that are hit, if others are not: with them the figure is more
+        than twice as bad, with all others less than half as much worse. Empty: all are alike."""
         twice = 0.5 if self.goal.maximise else 1.0
-        return [share for share in self.shares if share > twice]
+        some = [share for share in self.shares if share > twice]
+        others = [share for share in self.shares if share <= twice]
+        is_split = some and others and max(others) < min(some) / 2
+        return some if is_split else []
 
     @property
     def is_shown(self) -> bool:
@@ -54,20 +58,19 @@ class Effect:
 
     @property
     def shown(self) -> float:
-        """The mean share if a difference is shown, else 0."""
+        """By how much it is worse, with the seeds that are hit; 0 if no difference is shown."""
+        if self.in_some:
+            return sum(self.in_some) / len(self.in_some)
         return self.mean if self.is_shown else 0.0
 
     @property
     def words(self) -> str:
         """`+12.3 %`, or `+1,551 % with 3 of 5 seeds`."""
-        some = self.in_some
-        if not some:
-            return percent(self.mean)
-        return f"{percent(sum(some) / len(some))} {self.seeds_in_words}"
+        return f"{percent(self.shown)} {self.seeds_in_words}".rstrip()
 
     @property
     def seeds_in_words(self) -> str:
-        """`with 3 of 5 seeds`; empty if all count."""
+        """`with 3 of 5 seeds`; empty if all are alike."""
         some = len(self.in_some)
         return f"with {some} of {counted(len(self.shares), 'seed')}" if some else ""
 

@@ -172,7 +172,8 @@ def _note(own: Result) -> str:
     return (
         f"Differences from the fabric without changes, seed by seed, and their intervals: "
         f"{method_in_words()}. A difference is shown if its interval excludes 0, or if the figure "
-        "is more than twice as high with some of the seeds. If no change did "
+        "is more than twice as high with some of the seeds: then it is the mean of those. If no "
+        "change did "
         f"anything, about {max(1, round(count / 20))} of the {count:,} times and slowdowns would "
         "still show one. A difference without an interval is the same with each seed."
     )

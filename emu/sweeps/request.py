@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from emu.errors import UsageError
 from emu.spec.diagnostic import unknown_name
@@ -102,8 +103,21 @@ def _mistakes_of_seeds(request: Request) -> Iterator[str]:
         yield (
             f"{request.dashes}seeds: {request.option} has seeds already; leave one of the two out"
         )
+    for value in _values_of("seed", request):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            yield f"{request.option} seed: {value!r} is no whole number from 0 on"
     if request.seeds == () or (isinstance(request.seeds, int) and request.seeds < 1):
         yield f"{request.dashes}seeds: there must be one at least"
+
+
+def _values_of(key: str, request: Request) -> Iterator[Any]:
+    """All values that a key is to have."""
+    for axis in request.axes:
+        if axis.key == key and not isinstance(axis.values, Span):
+            yield from axis.values
+    for point in request.points or ():
+        if key in point:
+            yield point[key]
 
 
 def _mistakes_of_workers(request: Request) -> Iterator[str]:

@@ -83,11 +83,19 @@ class Judgement:
             if places:
                 yield f"Refused: the winner {words} {listed(places)}."
         if self.is_accepted:
-            rivals = list(dict.fromkeys(own.rival for own in self.contests))
+            broken = {own.rival for own in self.contests if own.violations}
+            rivals = dict.fromkeys(own.rival for own in self.contests)
+            better = [name for name in rivals if name not in broken]
+            better_than = f"is better than {listed(better)}" if better else "keeps the constraints"
             yield (
-                f"Accepted: on {counted(self.seeds, 'held-out seed')} the winner is better than "
-                f"{listed(rivals)}, under {listed(list(self.violations))}."
+                f"Accepted: on {counted(self.seeds, 'held-out seed')} the winner {better_than}, "
+                f"under {listed(list(self.violations))}."
             )
+            if broken:
+                yield (
+                    f"{listed(sorted(broken))} did not compete: a constraint is violated, or a run "
+                    "does not finish."
+                )
 
 
 _WORDS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ import emu
 from emu.decisions.candidates import Candidate
 from emu.decisions.choice import Choice, Evidence, choose
 from emu.decisions.prices import Bill, BillLine
+from emu.decisions.reasons import _among_the_near
 from emu.decisions.standing import standings_of
+from emu.decisions.turns import _by_margin, _by_price
 from emu.sensitivities.change import Change, Kind
 from emu.sensitivities.costs import Cost
 from emu.sensitivities.measure import Result
@@ -46,6 +49,17 @@ def rows(values: Sequence[float], **more: Any) -> dict[int, dict[str, Any]]:
 
 def chosen(margin: float = 0.05, **given: Any) -> Choice | None:
     """Name -> (figures of the seeds, price, rate in Gbit/s, costs)."""
+    return choose(evidence_of(given), TIME, margin)
+
+
+def chosen_from(margin: float, **given: Any) -> tuple[Choice, dict[str, Evidence]]:
+    evidence = evidence_of(given)
+    choice = choose(evidence, TIME, margin)
+    assert choice is not None
+    return choice, evidence
+
+
+def evidence_of(given: dict[str, Any]) -> dict[str, Evidence]:
     standings = standings_of({name: rows(own[0]) for name, own in given.items()}, TIME)
     evidence = {}
     for name, (_, price, rate, costs) in given.items():
@@ -53,7 +67,7 @@ def chosen(margin: float = 0.05, **given: Any) -> Choice | None:
         lines = (BillLine("nic", "nic", 1, price, 0.0),)
         bill = None if price is None else Bill(lines, "EUR", 0.0)
         evidence[name] = Evidence(candidate, standings[name], bill, _Costs(costs), SHARED)
-    return choose(evidence, TIME, margin)
+    return evidence
 
 
 SHARED = ("slow receiver",)
@@ -154,3 +168,53 @@ def test_a_figure_may_be_0() -> None:
     assert a.behind.mean == 0
     assert b.behind.mean == pytest.approx(0.2)
     assert a.is_near(0.0)
+
+
+def decided(choice: Choice, evidence: dict[str, Evidence], margin: float) -> Any:
+    """A decision, as far as sentences look at it."""
+    request = SimpleNamespace(margin=margin)
+    figures = SimpleNamespace(deciding=TIME, others=[])
+    setup = SimpleNamespace(request=request)
+    return SimpleNamespace(choice=choice, evidence=evidence, setup=setup, figures=figures)
+
+
+def near_of(margin: float, **given: Any) -> list[str]:
+    choice, evidence = chosen_from(margin, **given)
+    return list(_among_the_near(decided(choice, evidence, margin), choice))
+
+
+def turns_of(margin: float, **given: Any) -> list[str]:
+    choice, evidence = chosen_from(margin, **given)
+    made = decided(choice, evidence, margin)
+    return [*_by_margin(made, choice), *_by_price(made, choice)]
+
+
+def test_each_near_fabric_is_set_apart_by_what_differs_first() -> None:
+    found = near_of(0.05, a=(FAST, 10, 100, []), b=(ALIKE, 10, 100, []), c=(ALIKE, 19, 100, []))
+    assert found == [
+        "Within the margin of 5 %: a, b and c.",
+        "a costs least: 10.00 EUR. c costs 19.00 EUR.",
+        "Costs, rates and changes do not set a apart from b, so the figure decides.",
+    ]
+
+
+def test_a_fabric_beyond_the_margin_may_be_near_by_chance_alone() -> None:
+    noisy = [60.0, 140.0, 75.0, 160.0, 120.0]
+    first, *_ = near_of(0.05, a=(noisy, 1, 100, []), b=(FAST, 9, 100, []))
+    assert first == (
+        "Within the margin of 5 %: b. The mean of a is beyond it, but no difference can be shown, "
+        "so it counts as near."
+    )
+
+
+def test_prices_that_turn_it_are_those_of_every_near_fabric() -> None:
+    found = turns_of(0.05, a=(FAST, 10, 100, []), b=(ALIKE, 10, 100, []), c=(ALIKE, 10.1, 100, []))
+    assert found == [
+        "b costs the same: if it cost less, it would be recommended.",
+        "If the price of c were lower by more than 0.10 EUR (1.0 % of it), it would be c.",
+    ]
+
+
+def test_margins_that_turn_it_need_no_prices() -> None:
+    (found,) = turns_of(0.05, roce_tuned=(FAST, None, 100, []), b=([106.0] * 5, None, 100, []))
+    assert found == ("With a margin of 6.0 % it would be b, which needs no search of settings.")

@@ -44,7 +44,7 @@ def test_a_comparison_draws_fct_slowdown_over_sizes(run: RunFacts) -> None:
     assert chart is not None
     for row in fct_table(run).rows[:-1]:
         assert row[1].text in chart.svg
-    assert "load: FCT slowdown, 99 %" in page
+    assert "load: FCT slowdown, 99\u00a0%" in page
     assert "FCT slowdown by message size" in page
 
 

@@ -91,8 +91,25 @@ def test_a_disaster_with_few_seeds_alone_is_a_cost() -> None:
         assert own.is_costly
     assert three.worst is not None
     assert three.worst.words == "+5,233 % with 3 of 5 seeds"
-    assert round(three.amount, 1) == 31.4
+    assert one.worst is not None
+    assert one.worst.words == "+4,900 % with 1 of 5 seeds"
     assert three.order < one.order < cost(scaled(1, 1, 1, 1, 1)).order
+
+
+def test_seeds_that_are_hit_count_alone_even_if_the_interval_excludes_0() -> None:
+    """The mean of all would be the figure of no run."""
+    own = cost(scaled(12, 12, 12, 12, 1.01))
+    assert own.worst is not None
+    assert own.worst.share is not None
+    assert own.worst.share.excludes_zero
+    assert own.worst.words == "+1,100 % with 4 of 5 seeds"
+    assert own.amount == 11
+
+
+def test_seeds_that_are_hit_alike_have_one_mean() -> None:
+    own = cost(scaled(2.2, 1.9, 2.1, 2.0, 1.95))
+    assert own.worst is not None
+    assert own.worst.words == "+103 %"
 
 
 def test_counts_are_compared_as_differences() -> None:
