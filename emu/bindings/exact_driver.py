@@ -217,6 +217,11 @@ class ExactDriver:
         it run. For the switches; the NICs follow."""
         lib.exact_hold(self._core, _NEVER if at_ps is None else at_ps)
 
+    def changed(self) -> None:
+        """The switches have been changed while emulated time is to stand: what they have told the
+        NICs of their next events is not true any more."""
+        lib.exact_changed(self._core)
+
     def stop_at_link_changes(self) -> None:
         """From now on `run` returns at the instant of each link change. For the switches."""
         lib.exact_stop_at_link_changes(self._core)

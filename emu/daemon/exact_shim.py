@@ -162,6 +162,10 @@ class EmulatedTime:
             self.begin()
             self._outcome = Outcome.PAUSED
 
+    def changed(self) -> None:
+        """To be called after a change of the fabric, while time is to stand."""
+        self._driver.changed()
+
     def pause(self) -> None:
         self._hold(0)
 
@@ -241,6 +245,7 @@ class _Shim:
         before = self._fabric.faults[:]
         changed = change_faults(self._fabric, query)
         named = [one.fault.what for one in (*before, *self._fabric.faults) if one.name == name]
+        self.time.changed()
         if any(isinstance(what, LostLinks) for what in named):
             self.time.run_until_rerouted()
         return changed

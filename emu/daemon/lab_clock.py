@@ -22,6 +22,7 @@ from emu.lab.ipc.lab_time import (
     FAILED,
     PAUSED,
     RUNS,
+    STANDS,
     STATES,
     ContinueTime,
     JoinNics,
@@ -305,7 +306,8 @@ class ExactLabClock(LabClock):
     @contextmanager
     def at_one_instant(self) -> Iterator[None]:
         self._refuse_with_program()
-        if self.now().state != RUNS:
+        state = self.now().state
+        if state != RUNS and not (state == STANDS and self._has_nics()):
             yield
             return
         self._shim.ask(PauseTime())

@@ -117,6 +117,25 @@ def test_time_runs_between_programs_until_routes_have_changed(
     eventually(lambda: time_of(lab.user)[1] >= before_ps + 2 * CONVERGENCE_PS)
 
 
+@pytest.mark.parametrize("fabric", ["roce", "ib"])
+def test_links_may_change_while_programs_wait(
+    open_folder: Path, mistakes: str, fabric: str
+) -> None:
+    """Nothing is on the way then but credit updates, which begin anew with the link."""
+    with programs_lab(open_folder, clos_spec(fabric), *EXACT) as lab:
+        server = lab.start("h1", mistakes, "no_receive")
+        _read_until(server, "listens")
+        for _ in range(4):
+            _, before_ps = time_of(lab.user)
+            _emu(lab, "fault", "set", "{name: cut, link-down: {cable: 'leaf1:h1'}}")
+            eventually(lambda: time_of(lab.user)[1] >= before_ps + CONVERGENCE_PS)  # noqa: B023
+            _emu(lab, "fault", "clear", "cut")
+            eventually(lambda: time_of(lab.user)[1] >= before_ps + 2 * CONVERGENCE_PS)  # noqa: B023
+        client = wait(lab.start("h3", mistakes, "no_receive", "@h1"))
+        assert client.out == "RNR retry counter exceeded 135\nstate ERR\n", client
+        assert wait(server).out == 4 * "port error\nport active\n" + FINE
+
+
 @pytest.mark.parametrize(
     ("watchdog", "least_ms", "most_ms"),
     [

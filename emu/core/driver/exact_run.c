@@ -196,7 +196,8 @@ static void run_window(struct exact_driver *driver)
     struct exchange *exchange = &driver->exchange;
     struct clock *clock = fabric_only_clock(driver->fabric);
     struct window own = exchange_own(exchange), other = exchange_other(exchange);
-    if (skip_rest(driver, &own, &other)) {
+    bool is_outdated = exchange_is_outdated(exchange, 0);
+    if (!is_outdated && skip_rest(driver, &own, &other)) {
         driver->counts.windows++;
         return;
     }
@@ -207,6 +208,8 @@ static void run_window(struct exact_driver *driver)
     picoseconds end = step_end(driver, driver->side == EXACT_NICS ? &own : &other);
     end = earlier(end, earlier(own.stop, other.stop));
     picoseconds hold = standing_time(driver);
+    if (is_outdated)
+        hold = earlier(hold, own.now > other.now ? own.now : other.now);
     picoseconds until = earlier(bound == NEVER ? NEVER : bound - 1, earlier(end, hold));
     if (driver->event)
         until = earlier(until, driver->event_at);
@@ -444,7 +447,8 @@ static enum waited publish_window(struct exact_driver *driver, bool goes_on)
             return waited;
         struct window other = exchange_other_next(&driver->exchange);
         exact_receive_sent(driver, other.sent);
-        if (!driver->has_failed && is_idle(driver, &other))
+        bool is_outdated = exchange_is_outdated(&driver->exchange, 1);
+        if (!driver->has_failed && !is_outdated && is_idle(driver, &other))
             return WAITED_FOR_NOTHING;
     }
     exchange_go_on(&driver->exchange);

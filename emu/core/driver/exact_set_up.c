@@ -200,6 +200,12 @@ void exact_hold(struct exact_driver *driver, int64_t at_ps)
         exchange_ask_to_hold(&driver->exchange, at_ps);
 }
 
+void exact_changed(struct exact_driver *driver)
+{
+    if (exact_has_joined(driver))
+        exchange_outdate(&driver->exchange);
+}
+
 void exact_stop_at_link_changes(struct exact_driver *driver)
 {
     driver->links_changed = fabric_links_changed_flag(driver->fabric);

@@ -194,6 +194,18 @@ void exchange_ask_to_hold(struct exchange *exchange, picoseconds at)
     __atomic_store_n(&exchange->own->hold, shifted(at, exchange->epoch), __ATOMIC_SEQ_CST);
 }
 
+void exchange_outdate(struct exchange *exchange)
+{
+    struct exchange_side *own = exchange->own;
+    __atomic_store_n(&own->outdated, own->turn, __ATOMIC_SEQ_CST);
+}
+
+bool exchange_is_outdated(const struct exchange *exchange, uint32_t more)
+{
+    uint32_t turn = exchange->own->turn + more;
+    return load(&exchange->own->outdated) == turn || load(&exchange->other->outdated) == turn;
+}
+
 picoseconds exchange_asked_to_hold(const struct exchange *exchange)
 {
     return shifted(__atomic_load_n(&exchange->other->hold, __ATOMIC_SEQ_CST), -exchange->epoch);
