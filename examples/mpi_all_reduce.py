@@ -28,5 +28,5 @@ if world.rank == 0:
     hosts = sorted({host for host, _ in reports})
     verdict = "right" if all(right for _, right in reports) else "WRONG"
     print(
-        f"{world.size} ranks on {', '.join(hosts)}: {verdict}, in {took * 1e3:.0f} ms of real time"
+        f"{world.size} ranks on {', '.join(hosts)}: {verdict}, in {took * 1e3:.1f} ms by its clock"
     )

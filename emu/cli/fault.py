@@ -31,7 +31,9 @@ def set_(lab: str | None, text: str) -> None:
     emu fault set "small-headroom: {switch: leaf1, fraction: 20%}"
 
     A fault of a host's NIC (a kind with the key `host`) acts while traffic runs. It waits for
-    the next workload if there is none, and lasts through later ones.
+    the next workload if there is none, and lasts through later ones. Of verbs programs, the
+    workload begins when the first of them opens the device; time passes while they wait, so set a
+    short fault while they send.
     """
     from emu.daemon.client import LabClient
     from emu.lab.ipc.queries import SetFault

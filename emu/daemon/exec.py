@@ -162,7 +162,8 @@ def _become(
     try:
         os.execvpe(command[0], list(command), environment)
     except FileNotFoundError:
-        print(f"the program {command[0]} is not installed", file=sys.stderr)
+        why = "there is no such file" if "/" in command[0] else "it is not installed"
+        print(f"{command[0]}: {why}", file=sys.stderr)
         return _NOT_FOUND
     except OSError as error:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)

@@ -84,6 +84,10 @@ class PD:
         return QP(self, qp_type, scq, rcq or scq, max_send_wr, max_recv_wr, max_inline_data, srq)
 
 
+class NoMoreRegionsError(LocalProtocolError):
+    """The NIC has no room for another memory region."""
+
+
 class MR:
     """A memory region: an array that the NIC may use."""
 
@@ -101,7 +105,7 @@ class MR:
                 context.core, pd.handle, self.addr, self.length, access, bytes_
             )
         if not key:
-            raise LocalProtocolError(
+            raise NoMoreRegionsError(
                 f"{context.name}: its NIC has room for {context.max_mr} memory regions, no more"
             )
         self.lkey = self.rkey = int(key)

@@ -21,7 +21,7 @@ from emu.rdma.attributes import QPAttr
 from emu.rdma.completion import CQ
 from emu.rdma.context import Context
 from emu.rdma.limits import refuse_numbers
-from emu.rdma.memory import MR, PD
+from emu.rdma.memory import MR, PD, NoMoreRegionsError
 from emu.rdma.names import AccessFlag, QPState, QPType
 from emu.rdma.qp import QP
 from emu.rdma.srq import SRQ
@@ -274,7 +274,8 @@ class ProgramObjects:
             region = pd.reg_mr(array, AccessFlag(wanted.access), iova=wanted.iova)
         except (LocalProtocolError, ValueError) as error:
             lib.uverbs_unmap(bytes_, length)
-            raise Refused(errno.EINVAL, str(error)) from None
+            is_full = isinstance(error, NoMoreRegionsError)
+            raise Refused(errno.ENOMEM if is_full else errno.EINVAL, str(error)) from None
         return _Region(region, bytes_, begin, length)
 
     def _rereg_mr(self, request: Any, files: Sequence[int], reply: Any) -> None:

@@ -25,6 +25,7 @@ def objects(open_folder: Path) -> str:
         pytest.param("unacknowledged", id="an event delays destruction"),
         pytest.param("reset", id="reset gives receives back"),
         pytest.param("late_rts", id="first packet in RTR is an event"),
+        pytest.param("too_many_regions", id="more regions than fit"),
         pytest.param("drained", id="sends that were begun end in SQD"),
     ],
 )

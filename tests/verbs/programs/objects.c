@@ -172,11 +172,30 @@ static void drained(void)
     expect_drained();
 }
 
+/* More than the NIC has room for. */
+static void too_many_regions(void)
+{
+    static char memory[64];
+    static struct ibv_mr *regions[8192];
+    int count = 0;
+    while (count < 8192 && (regions[count] = ibv_reg_mr(near_end.pd, memory, sizeof memory,
+                                                        IBV_ACCESS_LOCAL_WRITE)))
+        count++;
+    MUST(errno == ENOMEM && count > 4000 && count <= 4096);
+    while (count--)
+        MUST(ibv_dereg_mr(regions[count]) == 0);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        {"grown_cq", grown_cq}, {"shared_queue", shared_queue}, {"unacknowledged", unacknowledged},
-        {"reset", reset},       {"late_rts", late_rts},         {"drained", drained},
+        {"grown_cq", grown_cq},
+        {"shared_queue", shared_queue},
+        {"unacknowledged", unacknowledged},
+        {"reset", reset},
+        {"late_rts", late_rts},
+        {"drained", drained},
+        {"too_many_regions", too_many_regions},
     };
     return run_case(cases, sizeof cases / sizeof *cases, argc, argv);
 }
