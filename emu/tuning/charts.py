@@ -58,6 +58,12 @@ def charts(tuned: Tuned) -> Iterator[Chart]:
             yield _slice(tuned, place, goal, parameter)
 
 
+def _whole_numbers(last: int) -> list[tuple[float, str]]:
+    """About ten marks from 0 to the last."""
+    step = max(1, -(-last // 10))
+    return [(float(number), f"{number:,}") for number in range(0, last + 1, step)]
+
+
 def _measured(tuned: Tuned, place: int) -> list[Trial]:
     """The trials that have a finite mean of a goal; not those of which a run failed."""
     measured = [own for own in tuned.trials if own.means and own.how != FAILED]
@@ -86,7 +92,11 @@ def _history(tuned: Tuned, place: int, goal: Goal) -> Chart:
     rivals: list[Legend] = []
     last = max((own.number for own in tuned.trials), default=1)
     figure = Figure(
-        [""], _WIDE, _HEIGHT, Axis(-0.5, last + 0.5, "trial"), figure_axis(scale, values or [0.0])
+        [""],
+        _WIDE,
+        _HEIGHT,
+        Axis(-0.5, last + 0.5, "trial", labels=_whole_numbers(last)),
+        figure_axis(scale, values or [0.0]),
     )
     (plot,) = figure.plots
     for own in trials:
