@@ -129,7 +129,7 @@ sanitize: setup
 	$(PYTHON) -m emu._build threads
 	LD_PRELOAD="$$(gcc -print-file-name=libtsan.so)" \
 	TSAN_OPTIONS="exitcode=66 log_path=build/threads/races" \
-	$(PYTHON) -m pytest --core build/threads tests/runtime/test_parts.py \
+	$(PYTHON) -m pytest --timeout 600 --core build/threads tests/runtime/test_parts.py \
 		--deselect tests/runtime/test_parts.py::test_shipped_specs_in_parts
 
 format: setup
