@@ -218,8 +218,8 @@ class ExactDriver:
         lib.exact_hold(self._core, _NEVER if at_ps is None else at_ps)
 
     def changed(self) -> None:
-        """The switches have been changed while emulated time is to stand: what they have told the
-        NICs of their next events is not true any more."""
+        """Must be called after the switches were changed, as by a fault, while emulated time is to
+        stand. What they published before about their next events does not count then."""
         lib.exact_changed(self._core)
 
     def stop_at_link_changes(self) -> None:

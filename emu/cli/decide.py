@@ -19,8 +19,9 @@ from emu.cli.options import (
     spec_argument,
     workers_option,
 )
+from emu.cli.reading import Reading, all_read
 from emu.cli.stopping import interrupts_keep_runs
-from emu.cli.varied import Reading, all_read, varied
+from emu.cli.varied import varied
 from emu.decisions.names import ALL, CHANGES, NONE, USUAL
 from emu.errors import ExitCode, UsageError
 from emu.report.summary import to_json

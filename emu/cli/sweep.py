@@ -21,8 +21,8 @@ from emu.cli.options import (
     spec_argument,
     workers_option,
 )
+from emu.cli.reading import Reading, all_read
 from emu.cli.stopping import sigterm_interrupts
-from emu.cli.varied import Reading, all_read
 from emu.errors import ExitCode
 from emu.report.summary import to_json
 from emu.report.text import print_tables

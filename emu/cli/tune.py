@@ -18,8 +18,9 @@ from emu.cli.options import (
     spec_argument,
     workers_option,
 )
+from emu.cli.reading import Reading, all_read
 from emu.cli.stopping import sigterm_interrupts
-from emu.cli.varied import Reading, all_read, varied
+from emu.cli.varied import varied
 from emu.errors import ExitCode, UsageError
 from emu.report.summary import to_json
 from emu.report.text import print_tables

@@ -1,51 +1,15 @@
-"""What commands read from their words: keys with values, `--vary KEY=VALUES`, and all mistakes."""
+"""Keys with values on the command line: `--vary KEY=VALUES`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from emu.errors import SpecError, UsageError
+from emu.cli.reading import all_read
+from emu.errors import UsageError
 
 if TYPE_CHECKING:
     from emu.sweeps.values import Span
-
-T = TypeVar("T")
-
-
-class Reading:
-    """Reads a command's words, each by a function, and raises the mistakes of all at the end."""
-
-    def __init__(self) -> None:
-        self._mistakes: list[UsageError | SpecError] = []
-
-    def of(self, read: Callable[[], T]) -> T:
-        """What the function reads. After a mistake it is None, which nobody sees: `end` raises."""
-        try:
-            return read()
-        except (UsageError, SpecError) as mistake:
-            self._mistakes.append(mistake)
-            return cast("T", None)
-
-    def end(self) -> None:
-        """Raises UsageError or SpecError if there were mistakes."""
-        if len(self._mistakes) == 1:
-            raise self._mistakes[0]
-        if self._mistakes:
-            raise UsageError("\n".join(map(str, self._mistakes)))
-
-
-def all_read(read: Callable[[str], T], texts: Iterable[str]) -> list[T]:
-    """What all texts say. Raises UsageError with the mistakes of all."""
-    found, mistakes = [], []
-    for text in texts:
-        try:
-            found.append(read(text))
-        except UsageError as mistake:
-            mistakes.append(str(mistake))
-    if mistakes:
-        raise UsageError("\n".join(mistakes))
-    return found
 
 
 def varied(texts: tuple[str, ...]) -> dict[str, Sequence[Any] | Span | None]:

@@ -163,7 +163,7 @@ class EmulatedTime:
             self._outcome = Outcome.PAUSED
 
     def changed(self) -> None:
-        """To be called after a change of the fabric, while time is to stand."""
+        """Must be called after the fabric was changed while time is to stand."""
         self._driver.changed()
 
     def pause(self) -> None:

@@ -307,7 +307,8 @@ class ExactLabClock(LabClock):
     def at_one_instant(self) -> Iterator[None]:
         self._refuse_with_program()
         state = self.now().state
-        if state != RUNS and not (state == STANDS and self._has_nics()):
+        may_go_on = state == RUNS or (state == STANDS and self._has_nics())
+        if not may_go_on:
             yield
             return
         self._shim.ask(PauseTime())

@@ -82,8 +82,9 @@ def _what_differs(decided: Decided) -> Iterator[str]:
             f"Settings were searched for {listed(searched)} alone; all others have the defaults, "
             "or those of the spec."
         )
-    if len({own.candidate.spec.fabric for own in evidence}) > 1:
-        yield from [LISTS_DIFFER] if decided.setup.request.changes == "all" else []
+    kinds = {own.candidate.spec.fabric for own in evidence}
+    if len(kinds) > 1 and decided.setup.request.changes == "all":
+        yield LISTS_DIFFER
 
 
 def _is_same_with_all_seeds(own: Evidence, goal: Goal) -> bool:

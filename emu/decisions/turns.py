@@ -68,14 +68,15 @@ def _by_margin(decided: Decided, choice: Choice) -> Iterator[str]:
 def _in_favour(other: Evidence, best: Evidence) -> str:
     """Why a wider margin would choose another fabric."""
     criterion = apart(other, best)
-    if criterion is PRICE and best.bill is not None and other.bill is not None:
-        saved = best.bill.total - other.bill.total
-        return f", which costs {best.bill.money(saved)} less ({share(saved / best.bill.total)})"
-    return _FAVOURS[criterion] if criterion is not None else ""
+    if criterion is not PRICE:
+        return _FAVOURS.get(criterion, "")
+    assert best.bill is not None
+    assert other.bill is not None
+    saved = best.bill.total - other.bill.total
+    return f", which costs {best.bill.money(saved)} less ({share(saved / best.bill.total)})"
 
 
-_FAVOURS: Mapping[Criterion, str] = {
-    PRICE: ", which costs less",
+_FAVOURS: Mapping[Criterion | None, str] = {
     RATE: ", which has slower links",
     STUCK: ", where flows finish with more of the failures",
     SEARCH: ", which needs no search of settings",

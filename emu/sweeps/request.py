@@ -103,21 +103,21 @@ def _mistakes_of_seeds(request: Request) -> Iterator[str]:
         yield (
             f"{request.dashes}seeds: {request.option} has seeds already; leave one of the two out"
         )
-    for value in _values_of("seed", request):
+    for value in _seeds_varied(request):
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             yield f"{request.option} seed: {value!r} is no whole number from 0 on"
     if request.seeds == () or (isinstance(request.seeds, int) and request.seeds < 1):
         yield f"{request.dashes}seeds: there must be one at least"
 
 
-def _values_of(key: str, request: Request) -> Iterator[Any]:
-    """All values that a key is to have."""
+def _seeds_varied(request: Request) -> Iterator[Any]:
+    """The values of the key `seed`, on an axis or in points."""
     for axis in request.axes:
-        if axis.key == key and not isinstance(axis.values, Span):
+        if axis.key == "seed" and not isinstance(axis.values, Span):
             yield from axis.values
     for point in request.points or ():
-        if key in point:
-            yield point[key]
+        if "seed" in point:
+            yield point["seed"]
 
 
 def _mistakes_of_workers(request: Request) -> Iterator[str]:

@@ -75,8 +75,8 @@ void exact_leave(struct exact_driver *driver);
  * that is past; INT64_MAX: it runs on. */
 void exact_hold(struct exact_driver *driver, int64_t at_ps);
 
-/* Of the switches: something has been changed while emulated time is to stand, such as a fault. The
- * other process goes on when it knows what comes of it. */
+/* Of the switches: to be called after they were changed, as by a fault, while emulated time is to
+ * stand. What they published before does not count then. */
 void exact_changed(struct exact_driver *driver);
 
 /* Of the switches: exact_run returns EXACT_LINKS_CHANGED at the instant at which a link goes down

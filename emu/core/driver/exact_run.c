@@ -15,6 +15,11 @@ static picoseconds earlier(picoseconds one, picoseconds other)
     return one < other ? one : other;
 }
 
+static picoseconds later(picoseconds one, picoseconds other)
+{
+    return one > other ? one : other;
+}
+
 static picoseconds after(picoseconds time, picoseconds span)
 {
     return time == NEVER ? NEVER : time + span;
@@ -127,8 +132,7 @@ static picoseconds standing_time(const struct exact_driver *driver)
 {
     struct window own = exchange_own(&driver->exchange), other = exchange_other(&driver->exchange);
     picoseconds hold = driver->side == EXACT_NICS ? own.hold : other.hold;
-    picoseconds latest = own.now > other.now ? own.now : other.now;
-    return hold > latest ? hold : latest;
+    return later(hold, later(own.now, other.now));
 }
 
 /* Whether both processes stand now. */
@@ -165,7 +169,7 @@ static void run_fabric(struct exact_driver *driver, picoseconds until)
 static picoseconds rest_of(const struct exact_driver *driver, const struct window *own,
                            const struct window *other)
 {
-    picoseconds latest = own->now > other->now ? own->now : other->now;
+    picoseconds latest = later(own->now, other->now);
     picoseconds to = earlier(earlier(own->awaits, other->awaits), standing_time(driver));
     picoseconds period = common_multiple(own->upkeep_period, other->upkeep_period);
     if (to == NEVER || to <= latest || period == NEVER)
@@ -209,7 +213,7 @@ static void run_window(struct exact_driver *driver)
     end = earlier(end, earlier(own.stop, other.stop));
     picoseconds hold = standing_time(driver);
     if (is_outdated)
-        hold = earlier(hold, own.now > other.now ? own.now : other.now);
+        hold = earlier(hold, later(own.now, other.now));
     picoseconds until = earlier(bound == NEVER ? NEVER : bound - 1, earlier(end, hold));
     if (driver->event)
         until = earlier(until, driver->event_at);

@@ -20,9 +20,9 @@
  *     nudge     the switches have frames of programs, so the NICs should go on
  *     resume    the NICs have published
  *
- * While time stands, somebody may change the switches (a fault). They have published a window by
- * then that knows nothing of it: it is outdated. Neither process goes on by it, nor jumps over
- * times without events; the next window tells what comes of the change.
+ * A fault may change the switches while time stands. Their latest window does not contain the new
+ * events, so it is outdated: in it, time passes in neither process. Both publish the next window,
+ * which contains them.
  *
  * The frames themselves travel on network interfaces. For each frame, its times are in a ring of
  * the cable's direction, in the order in which frames enter the interface. */
@@ -90,7 +90,7 @@ struct exchange_side {
     ON_A_LINE struct window window[2]; /* by turn */
     picoseconds lookahead;             /* of the frames that it sends */
     picoseconds hold;                  /* of the switches: for the next window of the NICs */
-    uint32_t outdated;                 /* of the switches: the window that a change has overtaken */
+    uint32_t outdated;                 /* of the switches: the number of the outdated window */
     bool pondering;                    /* a program decides what it does next, ... */
     bool idle;                         /* ... for which it may take hours */
     bool left;                         /* it publishes no more windows */
@@ -132,11 +132,9 @@ void exchange_go_on(struct exchange *exchange);
 bool exchange_other_ponders(const struct exchange *exchange);
 /* Of the switches: asks the NICs to stand then. Both know it from the next window of the NICs. */
 void exchange_ask_to_hold(struct exchange *exchange, picoseconds at);
-/* Of the switches, while both stand or the NICs ponder: something has changed since the latest
- * window was published. It says nothing of what happens next, so nobody goes on by it. */
+/* Of the switches, while both stand or the NICs ponder: the latest window is outdated. */
 void exchange_outdate(struct exchange *exchange);
-/* Whether that is so of this process's latest window or the other's of the same number, or of those
- * that come `more` later. */
+/* Whether a window is outdated, of either process: `more` windows after this one's latest. */
 bool exchange_is_outdated(const struct exchange *exchange, uint32_t more);
 /* Of the NICs: when they should stand. */
 picoseconds exchange_asked_to_hold(const struct exchange *exchange);

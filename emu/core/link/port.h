@@ -204,7 +204,8 @@ void port_connect(struct port *port, struct port *far, uint64_t rate_bps, picose
 void port_start(struct port *port, picoseconds now);
 
 /* The link goes down at this end: frames on the line are lost, and the state of flow control is
- * reset. The link comes back after one port_link_up for each port_link_down. */
+ * reset. Without a link, the port discards what its owner sends, at the rate of its line. The link
+ * comes back after one port_link_up for each port_link_down. */
 void port_link_down(struct port *port, picoseconds now);
 /* Counts and frees a frame that was lost with the link: it was on the cable, or about to be. */
 void port_lose(struct port *port, struct frame *frame);

@@ -87,19 +87,6 @@ EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
     return 0;
 }
 
-sigset_t block_signals(void)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    return before;
-}
-
-void restore_signals(const sigset_t *before)
-{
-    pthread_sigmask(SIG_SETMASK, before, NULL);
-}
-
 EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *before)
 {
     int error = pthread_sigmask(how, set, before);
@@ -112,4 +99,19 @@ EXPORT int sigsuspend(const sigset_t *set)
 {
     sigset_t copy;
     return REAL(sigsuspend)(without_traps(set, &copy));
+}
+
+/* ---- for this library ------------------------------------------------------------------------ */
+
+sigset_t block_signals(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    return before;
+}
+
+void restore_signals(const sigset_t *before)
+{
+    pthread_sigmask(SIG_SETMASK, before, NULL);
 }

@@ -130,7 +130,8 @@ static void *run(void *of)
     return start.routine(start.argument);
 }
 
-/* Attributes may have a mask of their own. Threads that are created at once may share them. */
+/* Attributes may have a mask of their own. It is changed for the call, under a lock, because other
+ * threads may use the same attributes. */
 static int create_with_own_mask(pthread_t *thread, pthread_attr_t *attr, struct start *start)
 {
     sigset_t all;
