@@ -32,7 +32,7 @@ class Figures:
     others: Sequence[Goal]
 
 
-_ETHERNET = ("pause_frames", "paused_ns", "ce_marked", "cnp")
+_ETHERNET = ("pause_frames", "paused_ns", "ce_marked")
 _INFINIBAND = ("credit_wait_ns",)
 """Counts that the other kind of fabric does not have."""
 

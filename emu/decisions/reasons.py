@@ -104,8 +104,8 @@ def _among_the_near(decided: Decided, choice: Choice) -> Iterator[str]:
     text = f"Within the margin of {_margin(decided)}: {listed(within, _MOST_NAMED)}."
     if beyond:
         text += (
-            f" The mean of {listed(beyond, _MOST_NAMED)} is beyond it, but no difference can be "
-            "shown, so it counts as near."
+            f" The seeds show no difference from the best, so near as well: "
+            f"{listed(beyond, _MOST_NAMED)}."
         )
     yield text
     best, *others = choice.near

@@ -109,7 +109,10 @@ def _by_price(decided: Decided, choice: Choice) -> Iterator[str]:
     priced = [(own.bill.total - best.bill.total, own, own.bill) for own in others if own.bill]
     alike = [own.name for more, own, _ in priced if more == 0]
     if alike:
-        yield f"{listed(alike)} costs the same: if it cost less, it would be recommended."
+        yield (
+            f"As expensive as {best.name}: {listed(alike)}. The first that cost less would be "
+            "recommended."
+        )
     dearer = [entry for entry in priced if entry[0] > 0]
     if dearer:
         more, own, bill = min(dearer, key=lambda entry: entry[0])
@@ -141,11 +144,12 @@ def _beside(other: Choice, best: Evidence, goal: Goal) -> str:
     """The figures of the fabric that another figure would choose, and of the recommended one."""
     own = figure(other.best.standing.figure, goal)
     recommended = figure(best.standing.figure, goal)
-    is_near = best.standing.fits and other.fastest.name != other.best.name
-    if is_near and other.criterion is not None:
+    criterion = apart(other.best, best)
+    is_near = any(each.name == best.name for each in other.near)
+    if is_near and criterion is not None:
         return (
-            f"{own} there and {recommended} on {best.name} are within the margin of the best, and "
-            f"{other.criterion.name} decides"
+            f"{own} there and {recommended} on {best.name} are near each other, and "
+            f"{criterion.name} decides"
         )
     return f"{own} there, and {recommended} on {best.name}"
 

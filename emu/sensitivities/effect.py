@@ -2,7 +2,7 @@
 
 A difference is shown if the interval of its mean excludes 0 (`emu.measure.bootstrap`), or if the
 figure is more than twice as bad with some of the seeds: what happens with few seeds alone has an
-interval that contains 0, however bad it is.
+interval that contains 0, however bad it is. Either takes FEWEST seeds.
 
 Where only some seeds are hit, the mean of all of them is the figure of no run. Then the mean of
 those that are hit counts, and words say how many they are.
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from emu.measure.bootstrap import Interval, interval_of
+from emu.measure.bootstrap import FEWEST, Interval, interval_of
 from emu.sweeps.store import Row
 from emu.tuning.goals import Goal
 from emu.words import counted
@@ -44,13 +44,18 @@ class Effect:
 
     @cached_property
     def in_some(self) -> list[float]:
-        """The shares of the seeds that are hit, if others are not: with them the figure is more
-        than twice as bad, with all others less than half as much worse. Empty: all are alike."""
+        """The shares with which the figure is more than twice as bad, if not all seeds are alike.
+        They are if the interval excludes 0 and no gap parts them from the others, which are less
+        than half as much worse then."""
+        if self.share is None or self.share.values < FEWEST:
+            return []
         twice = 0.5 if self.goal.maximise else 1.0
         some = [share for share in self.shares if share > twice]
         others = [share for share in self.shares if share <= twice]
-        is_split = some and others and max(others) < min(some) / 2
-        return some if is_split else []
+        if not some or not others:
+            return []
+        has_gap = max(others) < min(some) / 2
+        return some if has_gap or not self.share.excludes_zero else []
 
     @property
     def is_shown(self) -> bool:

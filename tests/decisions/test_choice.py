@@ -202,15 +202,15 @@ def test_a_fabric_beyond_the_margin_may_be_near_by_chance_alone() -> None:
     noisy = [60.0, 140.0, 75.0, 160.0, 120.0]
     first, *_ = near_of(0.05, a=(noisy, 1, 100, []), b=(FAST, 9, 100, []))
     assert first == (
-        "Within the margin of 5 %: b. The mean of a is beyond it, but no difference can be shown, "
-        "so it counts as near."
+        "Within the margin of 5 %: b. The seeds show no difference from the best, so near as well: "
+        "a."
     )
 
 
 def test_prices_that_turn_it_are_those_of_every_near_fabric() -> None:
     found = turns_of(0.05, a=(FAST, 10, 100, []), b=(ALIKE, 10, 100, []), c=(ALIKE, 10.1, 100, []))
     assert found == [
-        "b costs the same: if it cost less, it would be recommended.",
+        "As expensive as a: b. The first that cost less would be recommended.",
         "If the price of c were lower by more than 0.10 EUR (1.0 % of it), it would be c.",
     ]
 

@@ -106,6 +106,20 @@ def test_seeds_that_are_hit_count_alone_even_if_the_interval_excludes_0() -> Non
     assert own.amount == 11
 
 
+def test_seeds_that_are_hit_count_without_a_gap_to_the_others() -> None:
+    own = cost(scaled(4.0, 2.1, 1.8, 0.5, 1.0))
+    assert own.worst is not None
+    assert own.worst.share is not None
+    assert not own.worst.share.excludes_zero
+    assert own.worst.words == "+205 % with 2 of 5 seeds"
+
+
+def test_few_seeds_show_no_disaster_either() -> None:
+    before, after = rows(100, 110), rows(100, 1100)
+    own = cost_of(Change("x", Kind.SETTING, "", {}), before, after, [GOAL], [])
+    assert own.amount == 0
+
+
 def test_seeds_that_are_hit_alike_have_one_mean() -> None:
     own = cost(scaled(2.2, 1.9, 2.1, 2.0, 1.95))
     assert own.worst is not None
