@@ -38,6 +38,7 @@ _CONFIGURED = "tables configured on all switches"
 """It then writes its dump files, and says last whether the subnet is up."""
 _ENGINE = re.compile(rf"(\S+) {_CONFIGURED}")
 _SECONDS_TO_WRITE = 2.0
+_SECONDS_TO_BEGIN = 10.0
 
 
 class OpenSm:
@@ -108,7 +109,15 @@ class OpenSm:
         return text_of(self.workdir / _LOG).count(_UP)
 
     def sweep_now(self) -> None:
-        """Starts a sweep of the whole fabric."""
+        """Starts a sweep of the whole fabric.
+
+        Waits for a process that has just begun: SIGHUP ends it until it handles that signal.
+        """
+        deadline = time.monotonic() + _SECONDS_TO_BEGIN
+        while self.is_running and not _handles(self.pid, signal.SIGHUP):
+            if time.monotonic() > deadline:
+                raise self._failed(f"did not begin within {_SECONDS_TO_BEGIN:.0f} s")
+            time.sleep(_SECONDS_BETWEEN_POLLS)
         self._process.send_signal(signal.SIGHUP)
 
     def sweep_and_wait(self) -> None:
@@ -193,3 +202,10 @@ class OpenSm:
     def _failed(self, what: str) -> FabricError:
         log_end = last_lines(self.workdir / _LOG, self.workdir / _OUTPUT)
         return FabricError(f"OpenSM {what}; the last lines of its log:\n{log_end}")
+
+
+def _handles(pid: int, signal_number: signal.Signals) -> bool:
+    """Whether the process has a handler for the signal."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    handled = int(status.partition("SigCgt:")[2].split()[0], base=16)
+    return bool(handled >> (signal_number - 1) & 1)

@@ -123,6 +123,13 @@ def test_separated_managers_elect_one_master_again(fabric: Topology, tmp_path: P
         assert again == whole.lfts
 
 
+def test_manager_that_has_just_begun_is_asked_to_sweep(fabric: Topology, tmp_path: Path) -> None:
+    """The signal that asks for a sweep would end a process that does not handle it yet."""
+    with ManagedFabric(fabric, Policy(), tmp_path, hosts=["h1", "h4"]) as managed:
+        managed.managers["h4"].sweep_now()
+        eventually(lambda: "Entering STANDBY" in managed.managers["h4"].dump("opensm.log"))
+
+
 def test_silent_manager_is_queried_four_times(fabric: Topology, tmp_path: Path) -> None:
     """With OpenSM's own time-out and retries; ibsim needs the preload library for time-outs."""
     with ManagedFabric(fabric, Policy(), tmp_path, hosts=["h1", "h4"]) as managed:
