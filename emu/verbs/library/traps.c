@@ -19,6 +19,7 @@
 #include "library.h"
 
 static uint64_t held_from, held_to;
+static uint64_t holds;              /* how often writers were held */
 static struct sigaction of_program; /* its action for SIGSEGV */
 static bool is_installed;
 
@@ -90,10 +91,21 @@ static bool emulate_counter(ucontext_t *thread)
 }
 #endif
 
-/* A write that a thread began before the pages were shared succeeds when it is tried again. */
+/* A write that failed while pages were held succeeds when it is tried again. They may be released
+ * before the thread is here, so a write is the program's fault only if it fails twice at the same
+ * address, and none were held between. */
+static bool may_succeed(uint64_t address)
+{
+    static __thread uint64_t last, holds_then;
+    uint64_t holds_now = __atomic_load_n(&holds, __ATOMIC_SEQ_CST);
+    bool is_new = address != last || holds_now != holds_then;
+    last = address;
+    holds_then = holds_now;
+    return is_new;
+}
+
 static void handle(int number, siginfo_t *info, void *context)
 {
-    static __thread uint64_t last;
     int error = errno;
     if (info->si_code <= 0) {
         if (!keep_signal())
@@ -108,11 +120,8 @@ static void handle(int number, siginfo_t *info, void *context)
     bool was_held = is_held(address);
     while (is_held(address))
         sched_yield();
-    if (was_held || (info->si_code == SEGV_ACCERR && address != last)) {
-        last = was_held ? 0 : address;
-        return;
-    }
-    let_program_handle(number, info, context);
+    if (!was_held && (info->si_code != SEGV_ACCERR || !may_succeed(address)))
+        let_program_handle(number, info, context);
 }
 
 void install_traps(void)
@@ -128,6 +137,7 @@ void install_traps(void)
 void hold_writers(uint64_t from, uint64_t to)
 {
     install_traps();
+    __atomic_add_fetch(&holds, 1, __ATOMIC_SEQ_CST);
     __atomic_store_n(&held_from, from, __ATOMIC_SEQ_CST);
     __atomic_store_n(&held_to, to, __ATOMIC_SEQ_CST);
 }
