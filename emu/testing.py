@@ -110,12 +110,14 @@ class Fabric:
 
         Raises UsageError for what only the real clock can do.
         """
+        from emu.bgp.recorder import with_learned_routes
         from emu.runtime.virtual import VirtualFabric
         from emu.subnet.sm_sweeps import swept
 
         runner_on(VIRTUAL.name).refuse(self.spec)
-        topology = self.spec.topology.build()
-        with VirtualFabric(self.spec, topology, swept(self.spec, topology)) as fabric:
+        spec = with_learned_routes(self.spec)
+        topology = spec.topology.build()
+        with VirtualFabric(spec, topology, swept(spec, topology)) as fabric:
             fabric.start()
             yield fabric
 

@@ -27,6 +27,8 @@ packages=(
     ibsim-utils=0.10
     libumad2sim0=0.10
     infiniband-diags
+    # Ethernet's control plane
+    frr=8.4.4
     # MPI programs across a lab
     openmpi-bin
     python3-mpi4py

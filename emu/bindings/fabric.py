@@ -37,13 +37,8 @@ from emu.measure.raw_counters import CounterTable, RawCounters
 from emu.measure.records import Deadlock, SweepRecord
 from emu.spec.fault import Fault
 from emu.spec.lanes import lane_buffers
-from emu.spec.outages import (
-    MAX_HINTED_PORTS,
-    Rerouting,
-    is_hinted,
-    reroutings,
-    slowest_convergence_ps,
-)
+from emu.spec.outages import Rerouting, slowest_convergence_ps
+from emu.spec.rerouting import MAX_HINTED_PORTS, is_hinted, reroutings
 from emu.spec.scenario import Spec
 from emu.subnet.subnet import Lfts, Subnet
 from topologies.graph import Cable, Host, Port, Switch, Topology

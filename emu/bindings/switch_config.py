@@ -13,8 +13,9 @@ from emu.bindings.queue_disciplines import CoreDisciplines
 from emu.fabric_kind import Forwarding, Framing
 from emu.spec.classes import PRIORITIES
 from emu.spec.headroom import headroom_of
-from emu.spec.outages import Rerouting, is_hinted
+from emu.spec.outages import Rerouting
 from emu.spec.queue_discipline import QUEUES, disciplines_of
+from emu.spec.rerouting import is_hinted
 from emu.spec.scenario import Spec
 from emu.spec.subnet import MANAGEMENT_VL, SLS, SubnetSpec
 from emu.spec.switch import Scheduling, SwitchSpec, Watchdog

@@ -31,7 +31,8 @@ from emu.measure.records import FlowRecord
 from emu.report.run_view import RunFacts, last_finish_ns
 from emu.spec.fault import Fault, fault_names
 from emu.spec.fault.kind import LostLinks
-from emu.spec.outages import Rerouting, reroutings, times_down
+from emu.spec.outages import Rerouting, times_down
+from emu.spec.rerouting import reroutings
 from emu.spec.scenario import Spec
 from emu.units import PS_PER_NS, format_time_ns
 from emu.words import counted, listed
@@ -116,11 +117,7 @@ def measured(trial: Trial) -> Measured:
 
 def _outage(spec: Spec, name: str, fault: Fault) -> Outage:
     begin_ps, end_ps = next(times_down(fault, spec.time_limit_ps), (fault.at_ps, fault.at_ps))
-    own = tuple(
-        change
-        for change in reroutings(spec)
-        if change.at_ps - spec.switch(change.switch).routing.convergence_ps == begin_ps
-    )
+    own = tuple(change for change in reroutings(spec) if change.cause_ps == begin_ps)
     return Outage(name, fault, begin_ps // PS_PER_NS, end_ps // PS_PER_NS, own)
 
 

@@ -52,6 +52,11 @@ _LATE = np.iinfo(np.int64).max
 
 def refuse(spec: Spec) -> None:
     """Raises UsageError for a spec that the flow model cannot run; names the key."""
+    if spec.has_bgp:
+        raise UsageError(
+            "switches.routing.control_plane: the flow model routes by shortest paths alone; use "
+            "--model packets, or --set switches.routing.control_plane=static"
+        )
     if spec.faults:
         raise UsageError(
             "faults: the flow model has none, since it has no packets to lose or delay; use "

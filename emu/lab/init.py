@@ -17,8 +17,17 @@ from emu.daemon.serve import serve_lab
 from emu.errors import EmuError, ExitCode
 from emu.lab.command import run
 from emu.lab.fork_server import ForkServer
+from emu.lab.frr.record import record_routes
 from emu.lab.ipc.channel import Channel
-from emu.lab.ipc.jobs import Job, OpenShell, RunExact, RunMininet, RunTraffic, ServeLab
+from emu.lab.ipc.jobs import (
+    Job,
+    OpenShell,
+    RecordRoutes,
+    RunExact,
+    RunMininet,
+    RunTraffic,
+    ServeLab,
+)
 from emu.lab.ipc.messages import Failure, Started
 from emu.lab.mininet_command import run_mininet
 from emu.lab.namespace import PRIVATE
@@ -80,6 +89,7 @@ if __name__ == "__main__":
         {
             RunTraffic: run_session,
             RunExact: run_exact,
+            RecordRoutes: record_routes,
             OpenShell: run_shell,
             ServeLab: serve_lab,
             RunMininet: run_mininet,

@@ -17,11 +17,13 @@ from emu.lab.net_steps import (
     AddBridge,
     AddDefaultRoute,
     AddNeighbour,
+    AddPeerAddress,
     AddVeth,
     AttachClsact,
     AttachEgressFilter,
     NetStep,
     SetBridge,
+    SetDown,
     SetQueue,
     SetUp,
 )
@@ -71,7 +73,7 @@ def _(step: AddVeth, namespaces: Mapping[str, int]) -> bytes:
         ("IFLA_INFO_KIND", "veth"), ("IFLA_INFO_DATA", _nested(("VETH_INFO_PEER", peer)))
     )
     attributes = [*end, *address, ("IFLA_LINKINFO", veth)]
-    return _encoded(ifinfmsg, rtnl.RTM_NEWLINK, _ADD, attributes)
+    return _encoded(ifinfmsg, rtnl.RTM_NEWLINK, _ADD, attributes, index=step.index)
 
 
 @request.register
@@ -100,10 +102,24 @@ def _(step: SetUp, namespaces: Mapping[str, int]) -> bytes:
 
 
 @request.register
+def _(step: SetDown, namespaces: Mapping[str, int]) -> bytes:
+    return _set_link(step.interface, [], flags=0, change=_IFF_UP)
+
+
+@request.register
 def _(step: AddAddress, namespaces: Mapping[str, int]) -> bytes:
-    attributes = [("IFA_LOCAL", step.address), ("IFA_ADDRESS", step.address)]
-    index = socket.if_nametoindex(step.interface)
-    fields = {"family": socket.AF_INET, "prefixlen": step.prefix, "index": index}
+    return _add_address(step.interface, step.address, step.address, step.prefix)
+
+
+@request.register
+def _(step: AddPeerAddress, namespaces: Mapping[str, int]) -> bytes:
+    return _add_address(step.interface, step.address, step.peer, 32)
+
+
+def _add_address(interface: str, local: str, address: str, prefix: int) -> bytes:
+    attributes = [("IFA_LOCAL", local), ("IFA_ADDRESS", address)]
+    index = socket.if_nametoindex(interface)
+    fields = {"family": socket.AF_INET, "prefixlen": prefix, "index": index}
     return _encoded(ifaddrmsg, rtnl.RTM_NEWADDR, _ADD, attributes, **fields)
 
 

@@ -19,6 +19,8 @@ class AddVeth:
     mtu: int
     mac: str = ""
     """The address of the end in `namespace`; empty: the kernel chooses one."""
+    index: int = 0
+    """The interface index of that end; 0: the kernel chooses one."""
 
     def __str__(self) -> str:
         address = f" address {self.mac}" if self.mac else ""
@@ -84,6 +86,17 @@ class SetUp:
 
 
 @dataclass(frozen=True)
+class SetDown:
+    """Sets an interface administratively down; the other end of a veth pair loses its carrier."""
+
+    namespace: str
+    interface: str
+
+    def __str__(self) -> str:
+        return f"set {self.interface} down"
+
+
+@dataclass(frozen=True)
 class AddAddress:
     """An IPv4 address of an interface, with its network's prefix length."""
 
@@ -94,6 +107,19 @@ class AddAddress:
 
     def __str__(self) -> str:
         return f"add address {self.address}/{self.prefix} to {self.interface}"
+
+
+@dataclass(frozen=True)
+class AddPeerAddress:
+    """An IPv4 address of a point-to-point interface, and that of its other end."""
+
+    namespace: str
+    interface: str
+    address: str
+    peer: str
+
+    def __str__(self) -> str:
+        return f"add address {self.address} peer {self.peer} to {self.interface}"
 
 
 @dataclass(frozen=True)
@@ -156,7 +182,9 @@ NetStep = (
     | AddTun
     | SetQueue
     | SetUp
+    | SetDown
     | AddAddress
+    | AddPeerAddress
     | AddNeighbour
     | AddDefaultRoute
     | AttachClsact

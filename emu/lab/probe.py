@@ -17,6 +17,7 @@ from pathlib import Path
 from emu.errors import HostError
 from emu.lab import emulated_time, tun
 from emu.lab.command import PACKAGES, environment, is_installed
+from emu.lab.frr import daemons as frr
 from emu.lab.marker.red import Red
 from emu.lab.namespace import namespaces_remedy, unshare_command
 from emu.lab.ovs import datapath_type
@@ -214,6 +215,14 @@ PROBES = (
     ),
     _packaged("OpenSM", "fabric: ib", "opensm"),
     _packaged("ibsim", "fabric: ib", "ibsim"),
+    Probe(
+        "FRR",
+        "control_plane: bgp",
+        frr.why_missing,
+        instead="routes that an earlier run has recorded (recorded_routes), or control_plane: "
+        "static",
+        remedy=install("frr"),
+    ),
     _packaged("iproute2", "emu shell", "ip", "tc", instead="any other program on the hosts"),
     _packaged("ping", "emu shell", "ping", instead="any other program on the hosts"),
     _packaged("iperf3", "emu shell", "iperf3", instead="any other program on the hosts"),

@@ -20,7 +20,7 @@ import socket
 import threading
 from contextlib import suppress
 
-from emu.errors import EmuError
+from emu.errors import EmuError, UsageError
 from emu.lab import ovs
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.codec import Message
@@ -36,7 +36,15 @@ class LiveRouting:
     """The routes of a lab's fabric. It exists before the fabric starts."""
 
     def __init__(self, spec: Spec, *, bridges: bool) -> None:
-        """`bridges`: whether Open vSwitch forwards, by the tables of `route_tables(live=True)`."""
+        """`bridges`: whether Open vSwitch forwards, by the tables of `route_tables(live=True)`.
+
+        Raises UsageError for BGP, which runs only before a run whose faults are in the spec.
+        """
+        if spec.has_bgp:
+            raise UsageError(
+                "switches.routing.control_plane: a lab that stays up has no BGP; use `emu run` "
+                "with the faults in the spec, or --set switches.routing.control_plane=static"
+            )
         self._spec = spec
         self._whole = spec.topology.build()
         self._ids: dict[str, GroupIds] = {switch: {} for switch in self._whole.switch}

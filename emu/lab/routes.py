@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 
 from emu.bindings.source_ports import source_ports
-from emu.spec.outages import MAX_HINTED_PORTS, is_hinted, reroutings
 from emu.spec.pinning import pins_of
+from emu.spec.rerouting import MAX_HINTED_PORTS, is_hinted, reroutings
 from emu.spec.scenario import Spec
 from topologies.graph import Port, Topology
 from topologies.seeds import ecmp_seed

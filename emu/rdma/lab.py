@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from emu.bgp.recorder import with_learned_routes
 from emu.bindings.capture import CaptureFile, capture_file, captured_ports
 from emu.bindings.fabric import Fabric, NodeSubset
 from emu.clocks import ClockName
@@ -111,6 +112,7 @@ class Lab:
         return starters[clock]
 
     def _on_virtual_clock(self, stack: ExitStack) -> Clock:
+        self.spec = with_learned_routes(self.spec)
         subnet = swept(self.spec, self.spec.topology.build(), all_pairs=True)
         fabric = self._fabric(stack, NodeSubset.ALL, subnet)
         fabric.capture(captured_ports(self.spec, fabric.topology))

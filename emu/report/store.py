@@ -4,6 +4,7 @@ summary.json   everything but the samples (see emu/report/summary.py)
 series.npz     the samples: numpy arrays with the names of the fields of Series and Requests, and on
                the real clock also of MachineSeries
 spec.json      the spec with all settings applied, which is a spec file, too
+routes.json    the recorded routes that the spec names, where BGP is the control plane
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ A = TypeVar("A", Series, Requests, MachineSeries)
 SUMMARY_FILE = "summary.json"
 SERIES_FILE = "series.npz"
 SPEC_FILE = "spec.json"
+ROUTES_FILE = "routes.json"
 
 _NAMES = ("ports", "flows", "traffic", "losses", "cpu_users")
 """The fields that are tuples of names."""
@@ -86,15 +88,22 @@ def load_recording(folder: Path) -> Recording:
 
 
 def save_run(run: RunFacts, folder: Path) -> None:
-    """Writes all three files, and makes the folder if it is missing."""
+    """Writes all files, and makes the folder if it is missing."""
     save_recording(run.recording, folder, run.summary)
-    write_text(folder / SPEC_FILE, run.spec.to_json() + "\n")
+    spec = run.spec
+    if spec.recorded_routes is not None:
+        write_text(folder / ROUTES_FILE, Path(spec.recorded_routes).read_text())
+        spec = spec.model_copy(update={"recorded_routes": ROUTES_FILE})
+    write_text(folder / SPEC_FILE, spec.to_json() + "\n")
 
 
 def load_run(folder: Path) -> RunFacts:
     """Reads what `save_run` wrote. Raises an EmuError that names the file on failure."""
     recording = load_recording(folder)
     spec = _read(folder / SPEC_FILE, lambda path: spec_from_json(path.read_text(encoding="utf-8")))
+    if spec.recorded_routes is not None:
+        routes = (folder / spec.recorded_routes).absolute()
+        spec = spec.model_copy(update={"recorded_routes": str(routes)})
     return RunFacts(recording.name, recording, spec, spec.topology.build())
 
 

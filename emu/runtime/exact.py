@@ -20,7 +20,7 @@ from emu.measure.merge import merge_observations
 from emu.measure.recording import Recording
 from emu.measure.run_progress import RunProgress
 from emu.runtime.obstacle import Obstacle, elided_payload
-from emu.runtime.runner import Runner, ignore
+from emu.runtime.runner import Runner
 from emu.spec.outages import slowest_convergence_ps
 from emu.spec.scenario import Spec
 from emu.subnet.sm_sweeps import swept
@@ -69,15 +69,14 @@ class ExactRunner(Runner):
         first, *others = specs
         return ExactRunner(swept(first, first.topology.build(), *others))
 
-    def run(
+    def _run(
         self,
         spec: Spec,
         *,
         out: Path,
-        on_progress: Callable[[RunProgress], None] = ignore,
-        on_note: Callable[[str], None] = ignore,
+        on_progress: Callable[[RunProgress], None],
+        on_note: Callable[[str], None],
     ) -> Recording:
-        self.refuse(spec)
         topology = spec.topology.build()
         subnet = self._subnet or swept(spec, topology)
         began = time.monotonic()

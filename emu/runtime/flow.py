@@ -14,7 +14,7 @@ from emu.flow_model.shapes import shapes_of
 from emu.flow_model.simulation import TOLERANCE, Simulation
 from emu.measure.recording import Recording
 from emu.measure.run_progress import RunProgress
-from emu.runtime.runner import Runner, ignore
+from emu.runtime.runner import Runner
 from emu.spec.scenario import Spec
 from emu.subnet.sm_sweeps import swept
 from emu.subnet.subnet import Subnet
@@ -38,16 +38,15 @@ class FlowRunner(Runner):
         first, *others = specs
         return FlowRunner(swept(first, first.topology.build(), *others), self._tolerance)
 
-    def run(
+    def _run(
         self,
         spec: Spec,
         *,
         out: Path,
-        on_progress: Callable[[RunProgress], None] = ignore,
-        on_note: Callable[[str], None] = ignore,
+        on_progress: Callable[[RunProgress], None],
+        on_note: Callable[[str], None],
     ) -> Recording:
         """As `Runner.run`; there are no captures."""
-        self.refuse(spec)
         topology, graph = spec.topology.build(), spec.workload()
         subnet = self._subnet or swept(spec, topology)
         began = time.monotonic()

@@ -29,7 +29,7 @@ from emu.measure.run_progress import RunProgress
 from emu.resources import keep_freed_memory
 from emu.runtime.mpi_world import PIECE_BYTES, World
 from emu.runtime.rank_fabric import RankFabric, Task
-from emu.runtime.runner import Runner, ignore
+from emu.runtime.runner import Runner
 from emu.runtime.virtual import VirtualRunner, recording_of, recording_so_far
 from emu.spec.scenario import Spec
 from emu.spec.threads import parts_for
@@ -84,15 +84,14 @@ class MpiRunner(Runner):
     def with_threads(self, threads: int) -> MpiRunner:
         return MpiRunner(self._subnet, threads)
 
-    def run(
+    def _run(
         self,
         spec: Spec,
         *,
         out: Path,
-        on_progress: Callable[[RunProgress], None] = ignore,
-        on_note: Callable[[str], None] = ignore,
+        on_progress: Callable[[RunProgress], None],
+        on_note: Callable[[str], None],
     ) -> Recording:
-        self.refuse(spec)
         world, topology = _world(), spec.topology.build()
         cut = _cut(spec, topology, world.ranks, self._threads)
         subnet = self._subnet or swept(spec, topology)

@@ -41,15 +41,14 @@ class RealRunner(Runner):
         if found := elided_payload(spec):
             raise UsageError(str(found))
 
-    def run(
+    def _run(
         self,
         spec: Spec,
         *,
         out: Path,
-        on_progress: Callable[[RunProgress], None] = ignore,
-        on_note: Callable[[str], None] = ignore,
+        on_progress: Callable[[RunProgress], None],
+        on_note: Callable[[str], None],
     ) -> Recording:
-        self.refuse(spec)
         slowdown, notes = slowdown_for(spec, on_note)
         recording = run_at(spec, slowdown, out, on_progress=on_progress, notes=notes)
         for times in _REPEATS if spec.slowdown == "auto" else ():

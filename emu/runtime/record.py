@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
+from emu.bgp.recorder import with_learned_routes
 from emu.errors import HostError
 from emu.measure.recording import Recording
 from emu.measure.run_estimate import RunEstimate
@@ -31,13 +32,15 @@ def record(
     quiet: bool = False,
 ) -> tuple[Recording, Spec, Topology]:
     """Runs the spec under this name. Captures are written to the folder `out`, and from time to
-    time what a long run has recorded so far.
+    time what a long run has recorded so far. Returns the spec with the routes that it was run with.
 
     Progress is written to `progress`, by default stderr; not if `quiet`.
 
     Raises UsageError, before anything runs, if the folder cannot be written.
     """
     refuse_unwritable(out)
+    runner.refuse(spec)
+    spec = with_learned_routes(spec, print_note)
     if estimate := runner.estimate(spec):
         announce(spec, estimate, quiet=quiet)
     keep_freed_memory()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from emu.bgp.recorder import with_learned_routes
 from emu.clocks import Clock
 from emu.errors import UsageError
 from emu.measure.recording import Recording
@@ -34,7 +35,6 @@ class Runner(ABC):
     def refuse(self, spec: Spec) -> None:
         """Raises UsageError for a spec that this clock cannot run."""
 
-    @abstractmethod
     def run(
         self,
         spec: Spec,
@@ -46,8 +46,23 @@ class Runner(ABC):
         """Runs the spec until its workload is over or its time limit is reached.
 
         Captures are written into the folder `out`; `on_note` gets sentences for the user. Raises
-        UsageError as `refuse` does.
+        UsageError as `refuse` does, and HostError and FabricError where BGP is the control plane
+        and its routes must be recorded first (emu.bgp.recorder).
         """
+        self.refuse(spec)
+        learned = with_learned_routes(spec, on_note)
+        return self._run(learned, out=out, on_progress=on_progress, on_note=on_note)
+
+    @abstractmethod
+    def _run(
+        self,
+        spec: Spec,
+        *,
+        out: Path,
+        on_progress: Callable[[RunProgress], None],
+        on_note: Callable[[str], None],
+    ) -> Recording:
+        """Runs a spec that the clock does not refuse, and whose routes are known."""
 
     def estimate(self, spec: Spec) -> RunEstimate | None:
         """The memory and the time that the run takes; None where nothing estimates them."""

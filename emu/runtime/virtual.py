@@ -30,7 +30,7 @@ from emu.measure.recording import Recording
 from emu.measure.records import MarkedBy
 from emu.measure.run_estimate import RunEstimate, estimate_of
 from emu.measure.run_progress import RunProgress
-from emu.runtime.runner import Runner, ignore
+from emu.runtime.runner import Runner
 from emu.spec.diagnostic import did_you_mean
 from emu.spec.outages import slowest_convergence_ps
 from emu.spec.scenario import Spec
@@ -232,15 +232,14 @@ class VirtualRunner(Runner):
 
         return MpiRunner(self._subnet, self._threads)
 
-    def run(
+    def _run(
         self,
         spec: Spec,
         *,
         out: Path,
-        on_progress: Callable[[RunProgress], None] = ignore,
-        on_note: Callable[[str], None] = ignore,
+        on_progress: Callable[[RunProgress], None],
+        on_note: Callable[[str], None],
     ) -> Recording:
-        self.refuse(spec)
         topology = spec.topology.build()
         subnet = self._subnet or swept(spec, topology)
         began = time.monotonic()

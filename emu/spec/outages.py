@@ -1,9 +1,4 @@
-"""The times at which cables are down, and the routes meanwhile. Both are known before a run begins.
-
-A switch reacts to a lost link its `convergence` after the loss. Until then it forwards packets to
-the lost link, where they are dropped. Likewise it uses a link that came back only after its
-`convergence`.
-"""
+"""The times at which cables are down, which are known before a run begins."""
 
 from __future__ import annotations
 
@@ -13,12 +8,8 @@ from functools import lru_cache
 
 from emu.spec.fault import Fault
 from emu.spec.fault.kind import LostLinks
-from emu.spec.routing import OPENFLOW_KINDS
 from emu.spec.scenario import Spec
 from topologies.graph import Cable, Port, Topology
-
-MAX_HINTED_PORTS = 255
-"""The largest port number that fits into the one byte of a transit tag (switch.h)."""
 
 Hops = dict[str, tuple[Port, ...]]
 """Host -> the ports on a shortest path to it."""
@@ -32,31 +23,14 @@ class Rerouting:
     switch: str
     changes: Hops
     """Host -> its new next hops, for hosts whose routes change. No next hops: unreachable."""
-
-
-def reroutings(spec: Spec) -> list[Rerouting]:
-    """All changes of switches' routes, in order of time."""
-    before = topology = spec.topology.build()
-    found = []
-    for at_ps, down in outages(spec):
-        after = degraded(topology, down)
-        for switch, changes in before.changed_hops(after):
-            when = at_ps + spec.switch(switch).routing.convergence_ps
-            found.append(Rerouting(when, switch, changes))
-        before = after
-    return sorted(found, key=lambda change: change.at_ps)
+    cause_ps: int
+    """The time of the loss or the return of a link that it follows; 0 at the start."""
 
 
 def slowest_convergence_ps(spec: Spec) -> int:
     """The longest `convergence` of all switches."""
     switches = spec.topology.build().switch
     return max(spec.switch(name).routing.convergence_ps for name in switches)
-
-
-def is_hinted(spec: Spec, switch: str, changes: Sequence[Rerouting]) -> bool:
-    """Whether the core chooses the next hop although Open vSwitch forwards: Open vSwitch cannot
-    route this way, or not at the exact time. `changes` are those of the switch."""
-    return bool(changes) or spec.switch(switch).routing.kind not in OPENFLOW_KINDS
 
 
 def outages(spec: Spec) -> list[tuple[int, frozenset[Cable]]]:

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from emu.spec import references
 from emu.spec.base import Model
+from emu.spec.bgp import Bgp
 from emu.spec.notes import note
 from emu.spec.quantities import Integer, Time
 
@@ -67,12 +68,22 @@ class Routing(Model):
     convergence_ps: Time = Field(
         default=100_000_000,
         alias="convergence",
-        description="Time from a link's loss or return until the switch changes its routes.",
+        description="Time from a link's loss or return until the switch changes its routes; with "
+        "control_plane: bgp, until it takes a port without a link out of them.",
         json_schema_extra=note(
             why="hardware that detects a lost link and takes it out of its groups by itself; a "
             "routing protocol takes far longer"
         ),
     )
+
+    control_plane: Literal["static", "bgp"] = Field(
+        default="static",
+        description="static: routes are the shortest paths, in every switch at the same time. bgp: "
+        "FRR runs on every switch of a RoCE fabric, and its routes are recorded with their times. "
+        "InfiniBand's control plane is the subnet manager.",
+        json_schema_extra=note(why="needs nothing but the fabric"),
+    )
+    bgp: Bgp = Field(default=Bgp(), description="Settings of BGP, where it is the control plane.")
 
     def balances(self, sl: int) -> bool:
         """Whether the switch chooses a path for each packet of a service level."""

@@ -128,6 +128,12 @@ class Spec(Model):
     faults: tuple[Fault, ...] = Field(
         default=(), description="Faults: their kinds, places, start times and durations."
     )
+    recorded_routes: str | None = Field(
+        default=None,
+        description="A file of the routes that BGP gave the switches in an earlier run of this "
+        "fabric and its faults, relative to the spec's folder: `emu run` leaves it in the results "
+        "as routes.json. Unless given, control_plane: bgp lets FRR run and records them.",
+    )
     capture: PortNames = Field(
         default=(),
         description="Ports whose link is captured, e.g. leaf1:h1 (leaf1's port to h1), or all; "
@@ -214,6 +220,14 @@ class Spec(Model):
     @property
     def fabric_kind(self) -> FabricKind:
         return FABRIC_KINDS[self.fabric]
+
+    @cached_property
+    def has_bgp(self) -> bool:
+        """Whether BGP gives the switches their routes."""
+        switches = self.topology.build().switch
+        return self.fabric_kind.is_ethernet and any(
+            self.given_switch(name).routing.control_plane == "bgp" for name in switches
+        )
 
     @property
     def plane_in_use(self) -> Plane:

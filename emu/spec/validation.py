@@ -24,11 +24,11 @@ from emu.spec.scenario import Spec, variant
 
 
 def name_files_in_full(data: dict[str, Any], folder: Path) -> None:
-    """Makes the names of files in traffic entries absolute. They are relative to `folder`."""
+    """Makes the names of files absolute. They are relative to `folder`."""
     compare = data.get("compare")
     variants = compare.values() if isinstance(compare, dict) else ()
     for part in (data, *variants):
-        for entry, key in _naming_files(part):
+        for entry, key in (*_naming_files(part), *_naming_configurations(part)):
             entry[key] = str((folder / entry[key]).absolute())
 
 
@@ -44,6 +44,28 @@ def _naming_files(part: Any) -> Iterator[tuple[dict[str, Any], str]]:
         for key in ("file", "groups"):
             if isinstance(entry, dict) and isinstance(entry.get(key), str):
                 yield entry, key
+
+
+def _naming_configurations(part: Any) -> Iterator[tuple[dict[str, Any], str]]:
+    """Each mapping in a spec that names a file of its control plane, with the key that does."""
+    if not isinstance(part, dict):
+        return
+    yield from _naming(part, "recorded_routes")
+    switches = part.get("switches")
+    layers = [switches]
+    for key in ("roles", "nodes"):
+        named = switches.get(key) if isinstance(switches, dict) else None
+        layers += named.values() if isinstance(named, dict) else ()
+    for layer in layers:
+        routing = layer.get("routing") if isinstance(layer, dict) else None
+        bgp = routing.get("bgp") if isinstance(routing, dict) else None
+        if isinstance(bgp, dict):
+            yield from _naming(bgp, "frr_conf")
+
+
+def _naming(mapping: dict[str, Any], key: str) -> Iterator[tuple[dict[str, Any], str]]:
+    if isinstance(mapping.get(key), str):
+        yield mapping, key
 
 
 def spec_of(document: Document) -> Spec:

@@ -16,7 +16,7 @@ from emu.sensitivities.settings import setting_changes, tuned_settings
 from emu.spec import scenario
 from emu.spec.congestion_control import CONTROLS
 from emu.spec.from_code import with_values
-from emu.spec.outages import reroutings
+from emu.spec.rerouting import reroutings
 from emu.tuning.ranges import RULES
 
 LEAF_SPINE = {

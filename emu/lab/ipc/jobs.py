@@ -12,6 +12,7 @@ from emu.lab.ipc.codec import Query, message
 from emu.lab.ipc.messages import Done
 from emu.measure.cpu import CpuSamples
 from emu.measure.records import FlowRecord, MarkedBy
+from emu.spec.route_recording import LinkEvent, RouteRecording
 from emu.subnet.subnet import Subnet
 
 A = TypeVar("A")
@@ -58,6 +59,26 @@ class RunExact(Job[RunResult]):
     out: str
     subnet: Subnet | None
     """The subnet manager's decisions, on InfiniBand."""
+
+
+@message
+class RoutesRecorded:
+    """The result of `RecordRoutes`."""
+
+    recording: RouteRecording
+
+
+@message
+class RecordRoutes(Job[RoutesRecorded]):
+    """Runs FRR on every switch, and records the routes while links change."""
+
+    spec: str
+    out: str
+    """Not used."""
+    confs: dict[str, str]
+    """The frr.conf of each switch."""
+    events: tuple[LinkEvent, ...]
+    until_ns: int
 
 
 @message

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from emu.spec.diagnostic import Diagnostic
 from emu.spec.rules import (
+    bgp,
     checks,
     faults,
     hosts,
@@ -35,6 +36,7 @@ _ON_THE_GRAPH = (
     *hosts.RULES,
     *faults.RULES,
     *routing.ON_THE_GRAPH,
+    *bgp.RULES,
 )
 _ON_THE_FLOWS = (
     *traffic.RULES,

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from emu.spec.diagnostic import Diagnostic, unknown_name
 from emu.spec.fault.kinds.link_flap import LinkFlap
-from emu.spec.outages import MAX_HINTED_PORTS, is_hinted, reroutings, times_down
+from emu.spec.outages import times_down
 from emu.spec.pinning import lies_between
+from emu.spec.rerouting import MAX_HINTED_PORTS, is_hinted, reroutings
 from emu.spec.routing import PACKET_KINDS, Routing
 from emu.spec.rules.provenance import for_switch
 from emu.spec.scenario import Spec

@@ -1,0 +1,190 @@
+"""Records what FRR does when cables of a fabric are lost and come back.
+
+    start ─▶ all sessions established, no route changes any more ─▶ time 0 of the run
+    event ─▶ routes change in kernels ─▶ event ─▶ ... ─▶ no route changes any more, or the run ends
+
+Time is that of the machine, at which FRR's timers run. Times in the recording are since the start
+of the run.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence, Set
+from contextlib import suppress
+
+from emu.bgp.frr_conf import session_ports
+from emu.lab.frr.daemons import Daemons, prepare_files, require_frr, version
+from emu.lab.frr.fib import FibWatch
+from emu.lab.frr.mesh import Mesh
+from emu.lab.ipc.jobs import RecordRoutes, RoutesRecorded
+from emu.lab.supervisor import Supervisor
+from emu.spec.route_recording import LinkEvent, RouteChange, RouteRecording, SessionChange
+from emu.spec.scenario import spec_from_json
+from topologies.graph import Topology
+
+_NS = 1_000_000_000
+_QUIET_NS = 600_000_000
+"""Nothing more comes when no route has changed for so long although all was sent: a switch waits
+for some 75 ms before it changes its routes, and so does each one on the way."""
+_LONG_QUIET_NS = 12 * _NS
+"""So long without any event when a session is not established: it will not be. A router advertises
+itself every 10 s, and FRR's profile for data centers connects again after 10 s."""
+_SECONDS_TO_SETTLE = 60.0
+"""The most for sessions to be established. FRR tries again every 10 s, some every 120."""
+_SECONDS_BETWEEN_LOOKS = 0.05
+_NS_BETWEEN_BEATS = 2_000_000
+Sessions = Set[tuple[str, str]]
+"""Sessions by the switch and the interface of one end."""
+
+
+def record_routes(job: RecordRoutes, supervisor: Supervisor) -> tuple[RoutesRecorded, list[int]]:
+    """Does the job. Raises HostError, FabricError."""
+    recorder = Recorder(spec_from_json(job.spec).topology.build(), job.confs)
+    return RoutesRecorded(recorder.record(job.events, job.until_ns)), []
+
+
+class Recorder:
+    """FRR on the switches of a fabric. It runs until the process ends."""
+
+    def __init__(self, topology: Topology, confs: dict[str, str]) -> None:
+        """`confs`: the frr.conf of each switch. Raises HostError, FabricError, OSError."""
+        require_frr()
+        prepare_files()
+        self._topology = topology
+        self._changes: list[RouteChange] = []
+        self.mesh = Mesh(topology)
+        self.watch = FibWatch(self.mesh.namespaces, self._changes.append)
+        self.daemons = {
+            switch: Daemons(switch, namespace, confs[switch])
+            for switch, namespace in self.mesh.namespaces.items()
+        }
+        self._began_ns = time.monotonic_ns()
+        for daemons in self.daemons.values():
+            daemons.start_zebra()
+        for daemons in self.daemons.values():
+            daemons.start_others()
+        for daemons in self.daemons.values():
+            daemons.configure()
+
+    def record(self, events: Sequence[LinkEvent], until_ns: int) -> RouteRecording:
+        """Carries out the events of a run that lasts until `until_ns`. Raises FabricError."""
+        settled = self._settle(time.monotonic() + _SECONDS_TO_SETTLE, self._configured())
+        usual = self._established().keys()
+        first = {switch: dict(fib.told) for switch, fib in self.watch.fibs.items()}
+        started_s = (self.watch.last_change_ns - self._began_ns) / _NS
+        beat = _Heartbeat()
+        events = [event for event in events if event.at_ns < until_ns]
+        start_ns = time.monotonic_ns() - (events[0].at_ns if events else 0)
+        for event in events:
+            _sleep_until(start_ns + event.at_ns)
+            self.mesh.set_links(event.down)
+        if events:
+            end_s = (start_ns + until_ns) / _NS
+            latest_s = time.monotonic() + _SECONDS_TO_SETTLE
+            is_still = self._settle(min(end_s, latest_s), usual - self._cut(events[-1]))
+            settled &= is_still or end_s <= latest_s
+
+        def in_run(at_ns: int) -> bool:
+            return start_ns <= at_ns < start_ns + until_ns
+
+        return RouteRecording(
+            version(),
+            tuple(events),
+            first,
+            tuple(
+                change._replace(at_ns=change.at_ns - start_ns)
+                for change in self._changes
+                if in_run(change.at_ns)
+            ),
+            tuple(
+                change._replace(at_ns=change.at_ns - start_ns)
+                for change in sorted(self._session_changes())
+                if in_run(change.at_ns)
+            ),
+            started_s,
+            settled,
+            beat.longest_ns,
+        )
+
+    # ---- whether all is over -----------------------------------------------
+
+    def _settle(self, deadline_s: float, wanted: Sessions) -> bool:
+        """Waits until exactly the `wanted` sessions are established, all neighbours have told all,
+        and no route changes any more; or until nothing has happened for long, if sessions fail.
+        False: the deadline was first."""
+        since_ns = told_ns = time.monotonic_ns()
+        before: dict[tuple[str, str], bool] = {}
+        while time.monotonic() < deadline_s:
+            now_ns = time.monotonic_ns()
+            established = self._established()
+            if established != before:
+                told_ns, before = now_ns, established
+            quiet_ns = now_ns - max(since_ns, told_ns, self.watch.last_change_ns)
+            is_done = established.keys() == wanted and all(established.values())
+            if quiet_ns > (_QUIET_NS if is_done else _LONG_QUIET_NS):
+                return self.watch.is_complete()
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        return False
+
+    def _established(self) -> dict[tuple[str, str], bool]:
+        """The sessions that are established now, and whether they have told all."""
+        for daemons in self.daemons.values():
+            daemons.log.read()
+        return {
+            (switch, interface): session.has_told
+            for switch, daemons in self.daemons.items()
+            for interface, session in daemons.log.sessions.items()
+            if session.established
+        }
+
+    def _configured(self) -> Sessions:
+        """The sessions on all cables between switches, but for those that are shut down."""
+        shut = {
+            port
+            for switch, daemons in self.daemons.items()
+            for port in session_ports(self._topology, switch)
+            if daemons.has_shut_down(port.interface)
+        }
+        shut |= {self._topology.peer[port] for port in shut}
+        return {
+            (switch, port.interface)
+            for switch in self.daemons
+            for port in session_ports(self._topology, switch)
+            if port not in shut
+        }
+
+    def _cut(self, event: LinkEvent) -> Sessions:
+        """The ends of cables that are down."""
+        cables = [self._topology.cables[number] for number in event.down]
+        return {(port.node, port.interface) for cable in cables for port in (cable.a, cable.b)}
+
+    # ---- sessions ----------------------------------------------------------
+
+    def _session_changes(self) -> Iterator[SessionChange]:
+        for switch, daemons in self.daemons.items():
+            daemons.log.read()
+            for at_ns, interface, established in daemons.log.changes:
+                yield SessionChange(at_ns, switch, interface, established)
+
+
+class _Heartbeat:
+    """How long the machine makes a thread wait that only sleeps."""
+
+    def __init__(self) -> None:
+        self.longest_ns = 0
+        threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
+
+    def _beat(self) -> None:
+        before = time.monotonic_ns()
+        while True:
+            time.sleep(_NS_BETWEEN_BEATS / _NS)
+            now = time.monotonic_ns()
+            self.longest_ns = max(self.longest_ns, now - before - _NS_BETWEEN_BEATS)
+            before = now
+
+
+def _sleep_until(moment_ns: int) -> None:
+    with suppress(ValueError):  # it has passed
+        time.sleep((moment_ns - time.monotonic_ns()) / _NS)

@@ -1,0 +1,104 @@
+"""The routes that a routing protocol gave the switches, from a recording, as changes of routes.
+
+A packet takes the longest prefix that contains its destination. With local repair, a switch takes a
+port without a link out of its routes by itself, `convergence` after the loss; without, it waits for
+the routing protocol.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+from typing import NamedTuple
+
+from emu.spec.outages import Rerouting, degraded
+from emu.spec.route_recording import Fib, Ports, RouteRecording
+from emu.spec.scenario import Spec
+from topologies.graph import Cable, Port, Topology
+
+_PS_PER_NS = 1000
+_HOST_BITS = 32
+
+
+class _Step(NamedTuple):
+    """A change of a switch's routes, as the recording has it, or of its own links."""
+
+    at_ps: int
+    cause_ps: int
+    fib: Fib
+    down: frozenset[Cable] | None = None
+    """The links that are lost then; None: as before."""
+
+
+def learned_reroutings(spec: Spec, recording: RouteRecording) -> Iterator[Rerouting]:
+    """The changes of each switch's routes, those at the start too, where the routing protocol's
+    differ from the shortest paths."""
+    topology = spec.topology.build()
+    for switch in topology.switch:
+        table = _Table(topology, switch, recording.first.get(switch, {}))
+        hops = topology.hops_of(switch, topology.host)
+        for step in _steps(spec, recording, switch):
+            now = {host: table.hops(host) for host in table.take(step)}
+            changes = {host: ports for host, ports in now.items() if hops.get(host, ()) != ports}
+            hops |= changes
+            if changes:
+                yield Rerouting(step.at_ps, switch, changes, step.cause_ps)
+
+
+def _steps(spec: Spec, recording: RouteRecording, switch: str) -> list[_Step]:
+    """In order of time."""
+    routing = spec.switch(switch).routing
+    cables = spec.topology.build().cables
+    event_ns = [event.at_ns for event in recording.events]
+    steps = [_Step(0, 0, {})]
+    for event in recording.events:
+        down = frozenset(cables[number] for number in event.down)
+        at_ps = event.at_ns * _PS_PER_NS
+        steps.append(_Step(at_ps + routing.convergence_ps, at_ps, {}, down))
+    for change in recording.changes:
+        if change.switch != switch or (change.by_kernel and not routing.bgp.local_repair):
+            continue
+        cause_ps = event_ns[bisect_right(event_ns, change.at_ns) - 1] * _PS_PER_NS
+        at_ps = cause_ps + routing.convergence_ps
+        if not change.by_kernel:
+            at_ps = max(change.at_ns * _PS_PER_NS, cause_ps)
+        steps.append(_Step(at_ps, cause_ps, change.fib))
+    return sorted(steps, key=lambda step: step.at_ps)
+
+
+class _Table:
+    """The routes of a switch at one moment."""
+
+    def __init__(self, topology: Topology, switch: str, fib: Fib) -> None:
+        self._whole = self._now = topology
+        self._switch = switch
+        self._fib = {IPv4Network(prefix): ports for prefix, ports in fib.items()}
+        self._ports = {port.number: port for port in topology.ports[switch]}
+        self._named = {host.ip: host.name for host in topology.hosts}
+
+    def take(self, step: _Step) -> list[str]:
+        """Returns the hosts whose routes may have changed."""
+        new = {IPv4Network(prefix): ports for prefix, ports in step.fib.items()}
+        self._fib |= new
+        if step.down is not None:
+            self._now = degraded(self._whole, step.down)
+        if new and step.down is None and all(prefix.prefixlen == _HOST_BITS for prefix in new):
+            hosts = (self._named.get(prefix.network_address) for prefix in new)
+            return [host for host in hosts if host is not None]
+        return list(self._whole.host)
+
+    def hops(self, host: str) -> tuple[Port, ...]:
+        """The next hops to a host; none: it is unreachable."""
+        ends = (self._now.peer[port] for port in self._now.ports[host])
+        own = tuple(end for end in ends if end.node == self._switch)
+        return own or tuple(self._ports[number] for number in self._numbers(host))
+
+    def _numbers(self, host: str) -> Ports:
+        """The ports of the longest prefix that contains the host's address."""
+        address = self._whole.host[host].ip
+        if ports := self._fib.get(IPv4Network(address)):
+            return ports
+        wide = (prefix for prefix, ports in self._fib.items() if ports and address in prefix)
+        longest = max(wide, key=lambda prefix: prefix.prefixlen, default=None)
+        return () if longest is None else self._fib[longest]

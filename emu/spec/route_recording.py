@@ -1,0 +1,105 @@
+"""What a fabric's control plane did while links were lost and came back: routes, with times.
+
+A recording is made once, by FRR in namespaces of this machine, and is a file. Runs on every clock
+replay it.
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from emu.errors import UsageError
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+Ports = tuple[int, ...]
+"""The numbers of a switch's ports, ascending. A port that is there twice gets twice the flows."""
+Fib = dict[str, Ports]
+"""Prefix, as text -> the ports of its equal next hops."""
+
+
+class LinkEvent(NamedTuple):
+    """Links are lost or come back."""
+
+    at_ns: int
+    """Since the start of the run."""
+    down: tuple[int, ...]
+    """All cables without a link from then on, by their place in the topology's cables."""
+
+
+class RouteChange(NamedTuple):
+    """The routes of a switch change."""
+
+    at_ns: int
+    switch: str
+    fib: Fib
+    """Only prefixes that change. No ports: the prefix is withdrawn."""
+    by_kernel: bool
+    """Whether the kernel took a port without carrier out of its routes, before the routing protocol
+    said so."""
+
+
+class SessionChange(NamedTuple):
+    """A session is established or lost, as one of its ends sees it."""
+
+    at_ns: int
+    switch: str
+    interface: str
+    established: bool
+
+
+class RouteRecording(NamedTuple):
+    """The answers of a control plane to the events of a run."""
+
+    control_plane: str
+    """The program and its version."""
+    events: tuple[LinkEvent, ...]
+    first: dict[str, Fib]
+    """The routes of each switch when all sessions were established, before the first event."""
+    changes: tuple[RouteChange, ...]
+    """In order of time."""
+    sessions: tuple[SessionChange, ...]
+    started_s: float
+    """Wall-clock time from the first daemon's start until no route changed any more."""
+    settled: bool
+    """Whether no route changed any more in the end."""
+    late_ns: int
+    """The longest that the machine made a process wait meanwhile. Times may be that much late."""
+
+
+@cache
+def _document() -> TypeAdapter[RouteRecording]:
+    from pydantic import TypeAdapter  # takes longer than all that a lab's owner does
+
+    return TypeAdapter(RouteRecording)
+
+
+def write_recording(recording: RouteRecording, path: Path) -> None:
+    """Writes a recording, in one step. Raises OSError."""
+    new = path.with_suffix(".new")
+    new.write_bytes(_document().dump_json(recording))
+    new.replace(path)
+
+
+def read_recording(path: Path) -> RouteRecording:
+    """Raises UsageError: there is none, or it is not a recording."""
+    try:
+        version = path.stat().st_mtime_ns
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read as recorded routes: {error.strerror}") from None
+    return _read(path, version)
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, version: int) -> RouteRecording:
+    """`version` changes with the file."""
+    try:
+        return _document().validate_json(path.read_bytes())
+    except (OSError, ValueError):
+        raise UsageError(
+            f"{path}: is not a file of recorded routes; leave recorded_routes out, and emu records "
+            "them"
+        ) from None

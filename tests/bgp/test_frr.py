@@ -1,0 +1,182 @@
+"""The real FRR on the switches of small fabrics, in namespaces of this machine."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from emu.bgp.recorder import with_learned_routes
+from emu.errors import FabricError, HostError
+from emu.lab.frr import daemons
+from emu.spec.model import Spec, spec_from_text
+from emu.spec.rerouting import reroutings
+from emu.spec.route_recording import RouteRecording, read_recording
+from tests.support.needs import need
+from topologies.graph import Port
+
+LEAF_SPINE = "topology: {kind: leaf-spine, spines: 2, leaves: 3, hosts_per_leaf: 2}\n"
+FAT_TREE = "topology: {kind: fat-tree, k: 4}\n"
+RING = "topology: {kind: ring, switches: 4, hosts_per_switch: 1}\n"
+BGP = "switches: {routing: {control_plane: bgp}%s}\n"
+LEAF1 = ", nodes: {leaf1: {routing: {bgp: {%s}}}}"
+TRAFFIC = "traffic: [{name: f, pattern: pair, from: h1, to: h3, size: 1MB}]\n"
+CUT = "faults: [{link-down: {cable: 'leaf1:spine1'}, at: 1ms}]\ntime_limit: 1s\n"
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test records its routes anew."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def _frr() -> None:
+    need("namespaces", "FRR")
+
+
+def spec_of(text: str) -> Spec:
+    return spec_from_text(text.encode(), source="spec")
+
+
+def recorded(text: str) -> tuple[Spec, RouteRecording]:
+    spec = with_learned_routes(spec_of(text))
+    return spec, read_recording(Path(str(spec.recorded_routes)))
+
+
+def ports_of(hops: dict[str, tuple[Port, ...]]) -> dict[str, list[int]]:
+    return {host: [port.number for port in ports] for host, ports in hops.items()}
+
+
+@pytest.mark.parametrize("fabric", [LEAF_SPINE, FAT_TREE, RING])
+def test_settled_routes_are_the_shortest_paths(fabric: str) -> None:
+    """Those of FRR and those of a breadth-first search, at every switch, to every host."""
+    spec, recording = recorded(fabric + BGP % "" + TRAFFIC)
+    assert recording.settled
+    assert reroutings(spec) == []
+    topology = spec.topology.build()
+    some = next(iter(topology.switch))
+    others = ports_of(topology.hops_of(some, topology.host))
+    own = [host for host in topology.host if topology.neighbours[host] == [some]]
+    told = {host.name: recording.first[some].get(f"{host.ip}/32", ()) for host in topology.hosts}
+    assert {host: list(ports) for host, ports in told.items() if ports} == {
+        host: ports for host, ports in others.items() if host not in own
+    }
+
+
+def test_each_switch_learns_of_a_lost_link_in_its_turn() -> None:
+    """leaf1 leaves the port at once; the others when spine1's withdrawal has come, some 125 ms
+    later on an idle machine. Nobody else changes anything."""
+    spec, recording = recorded(LEAF_SPINE + BGP % "" + TRAFFIC + CUT)
+    changes = reroutings(spec)
+    assert {change.cause_ps for change in changes} == {10**9}
+    at_once = [change for change in changes if change.at_ps == 1_100_000_000]
+    later = [change for change in changes if change.at_ps > 1_100_000_000]
+    assert [change.switch for change in at_once] == ["spine1", "leaf1"]
+    assert ports_of(at_once[0].changes) == {"h1": [], "h2": []}
+    assert ports_of(at_once[1].changes) == {host: [4] for host in ("h3", "h4", "h5", "h6")}
+    for leaf in ("leaf2", "leaf3"):
+        told = [change for change in later if change.switch == leaf]
+        assert {host: ports for one in told for host, ports in ports_of(one.changes).items()} == {
+            "h1": [4],
+            "h2": [4],
+        }
+        assert all(change.at_ps > 50 * 10**9 for change in told)
+    assert {change.switch for change in later} == {"leaf2", "leaf3"}
+    lost = {(one.switch, one.interface) for one in recording.sessions if not one.established}
+    assert lost == {("leaf1", "leaf1-eth3"), ("spine1", "spine1-eth1")}
+    assert recording.settled
+
+
+def test_returned_link_is_used_again() -> None:
+    text = LEAF_SPINE + BGP % "" + TRAFFIC + CUT.replace("1ms", "1ms, for: 500ms")
+    spec, recording = recorded(text.replace("time_limit: 1s", "time_limit: 30s"))
+    assert recording.settled
+    topology = spec.topology.build()
+    hops = {switch: topology.hops_of(switch, topology.host) for switch in topology.switch}
+    at_first = {switch: dict(own) for switch, own in hops.items()}
+    for change in reroutings(spec):
+        hops[change.switch] |= change.changes
+    assert hops == at_first
+
+
+def test_recording_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = LEAF_SPINE + BGP % "" + TRAFFIC
+    spec, _ = recorded(text)
+    monkeypatch.setattr("emu.bgp.recorder._record", None)
+    assert recorded(text)[0] == spec
+    assert with_learned_routes(spec) is spec
+
+
+def test_without_multipath_relax_a_spine_route_has_one_hop() -> None:
+    """Paths over switches of different autonomous systems are not equal then. Over spines of one
+    they are, so nothing changes in a leaf-spine fabric; with numbers of their own it does."""
+    own = "{spine1: {routing: {bgp: {asn: 65001}}}, spine2: {routing: {bgp: {asn: 65002}}}}"
+    text = (
+        LEAF_SPINE + "switches: {routing: {control_plane: bgp%s}, nodes: " + own + "}\n" + TRAFFIC
+    )
+    assert reroutings(recorded(text % "")[0]) == []
+    changes = reroutings(recorded(text % ", bgp: {multipath_relax: no}")[0])
+    assert {len(ports) for change in changes for ports in change.changes.values()} == {1}
+    assert {change.switch for change in changes} == {"leaf1", "leaf2", "leaf3"}
+
+
+def test_session_that_is_shut_down_leaves_other_paths() -> None:
+    nodes = BGP % (LEAF1 % "shutdown: [spine1]")
+    spec, recording = recorded(LEAF_SPINE + nodes + TRAFFIC)
+    hops = {change.switch: ports_of(change.changes) for change in reroutings(spec)}
+    assert hops["leaf1"] == {host: [4] for host in ("h3", "h4", "h5", "h6")}
+    assert hops["spine1"] == {"h1": [], "h2": []}
+    assert hops["leaf2"] == {"h1": [4], "h2": [4]}
+    assert recording.settled
+
+
+def test_wrong_number_prevents_sessions() -> None:
+    """A leaf with the spines' number: both ends want another one (remote-as external)."""
+    nodes = BGP % (LEAF1 % "asn: 4200100001")
+    spec, _ = recorded(LEAF_SPINE + nodes + TRAFFIC)
+    hops = {change.switch: ports_of(change.changes) for change in reroutings(spec)}
+    assert hops["leaf1"] == {host: [] for host in ("h3", "h4", "h5", "h6")}
+    assert hops["leaf2"] == {"h1": [], "h2": []}
+
+
+def test_leaked_default_route_attracts_lost_packets() -> None:
+    """A spine without a route to h1 sends its packets to the leaf that announces a default."""
+    nodes = BGP % (LEAF1.replace("leaf1", "leaf2") % "default_originate: yes")
+    spec, _ = recorded(LEAF_SPINE + nodes + TRAFFIC + CUT)
+    at_once = {one.switch: ports_of(one.changes) for one in reroutings(spec)[:2]}
+    assert at_once["spine1"] == {"h1": [2], "h2": [2]}
+
+
+def test_own_configuration_replaces_the_generated_one(tmp_path: Path) -> None:
+    conf = tmp_path / "leaf1.conf"
+    conf.write_text(
+        "frr defaults traditional\nlog syslog informational\n"
+        "router bgp 65123\n no bgp ebgp-requires-policy\n"
+        " neighbor leaf1-eth3 interface remote-as external\n"
+        " address-family ipv4 unicast\n  redistribute connected\n exit-address-family\n"
+    )
+    nodes = BGP % (LEAF1 % f"frr_conf: {conf}")
+    spec, _ = recorded(LEAF_SPINE + nodes + TRAFFIC)
+    hops = {change.switch: ports_of(change.changes) for change in reroutings(spec)}
+    assert hops["leaf1"] == {host: [3] for host in ("h3", "h4", "h5", "h6")}
+    assert hops["spine2"] == {"h1": [], "h2": []}
+
+
+def test_refused_configuration_is_quoted(tmp_path: Path) -> None:
+    conf = tmp_path / "leaf1.conf"
+    conf.write_text("router bgp 65123\n maximum-pathways 64\n")
+    nodes = BGP % (LEAF1 % f"frr_conf: {conf}")
+    with pytest.raises(
+        FabricError, match=r"FRR refused the configuration of leaf1:\nline 2: .*maximum-pathways"
+    ):
+        recorded(LEAF_SPINE + nodes + TRAFFIC)
+    assert not list(tmp_path.glob("cache/emu/routes/*.json"))
+
+
+def test_missing_frr_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(daemons, "_LIBRARY", tmp_path)
+    with pytest.raises(HostError, match=r"zebra, bgpd, bfdd not installed; .*apt-get install frr"):
+        recorded(LEAF_SPINE + BGP % "" + TRAFFIC)
+    assert shutil.which("vtysh")
