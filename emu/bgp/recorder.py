@@ -18,16 +18,16 @@ from typing import Any
 
 from emu.bgp.frr_conf import frr_confs
 from emu.folders import user_folder
-from emu.spec.outages import outages
+from emu.spec.outages import outages, silent_outages
 from emu.spec.route_recording import LinkEvent, RouteRecording, read_recording, write_recording
 from emu.spec.scenario import Spec
 
-_FORMAT = 1
+_FORMAT = 2
 """Of recordings; raised when earlier ones no longer hold."""
 _PS_PER_NS = 1000
 _LATE_NS = 10_000_000
 """From here on, a note says so. A switch takes some 75 ms."""
-_LONGEST_NS = 120_000_000_000
+_LONGEST_NS = 240_000_000_000
 """After the last event, no recording goes on for longer."""
 
 OnNote = Callable[[str], None]
@@ -59,11 +59,16 @@ def with_learned_routes(
 def events_of(spec: Spec) -> tuple[LinkEvent, ...]:
     """The changes of links in a run."""
     number = {cable: place for place, cable in enumerate(spec.topology.build().cables)}
-    return tuple(
-        LinkEvent(at_ps // _PS_PER_NS, tuple(sorted(number[cable] for cable in down)))
-        for at_ps, down in outages(spec)
-        if at_ps < spec.time_limit_ps
-    )
+    kinds = [dict(found(spec)) for found in (outages, silent_outages)]
+    cut: list[tuple[int, ...]] = [(), ()]
+    events = []
+    for at_ps in sorted(set().union(*kinds)):
+        for kind, states in enumerate(kinds):
+            if at_ps in states:
+                cut[kind] = tuple(sorted(number[cable] for cable in states[at_ps]))
+        if at_ps < spec.time_limit_ps:
+            events.append(LinkEvent(at_ps // _PS_PER_NS, *cut))
+    return tuple(events)
 
 
 def _record(spec: Spec) -> RouteRecording:

@@ -21,6 +21,7 @@ from emu.lab.net_steps import (
     AddVeth,
     AttachClsact,
     AttachEgressFilter,
+    ClearBridge,
     NetStep,
     SetBridge,
     SetDown,
@@ -88,6 +89,11 @@ def _(step: AddBridge, namespaces: Mapping[str, int]) -> bytes:
 @request.register
 def _(step: SetBridge, namespaces: Mapping[str, int]) -> bytes:
     return _set_link(step.interface, [("IFLA_MASTER", socket.if_nametoindex(step.bridge))])
+
+
+@request.register
+def _(step: ClearBridge, namespaces: Mapping[str, int]) -> bytes:
+    return _set_link(step.interface, [("IFLA_MASTER", 0)])
 
 
 @request.register

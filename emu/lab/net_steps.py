@@ -51,6 +51,17 @@ class SetBridge:
 
 
 @dataclass(frozen=True)
+class ClearBridge:
+    """Takes an interface out of its bridge."""
+
+    namespace: str
+    interface: str
+
+    def __str__(self) -> str:
+        return f"set {self.interface} nomaster"
+
+
+@dataclass(frozen=True)
 class AddTun:
     """A TUN device that stays when its descriptor is closed."""
 
@@ -179,6 +190,7 @@ NetStep = (
     AddVeth
     | AddBridge
     | SetBridge
+    | ClearBridge
     | AddTun
     | SetQueue
     | SetUp

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from emu.spec.fault import Fault
 from emu.spec.fault.kind import LostLinks
+from emu.spec.fault.kinds.loss import Loss
 from emu.spec.scenario import Spec
 from topologies.graph import Cable, Port, Topology
 
@@ -39,10 +40,26 @@ def outages(spec: Spec) -> list[tuple[int, frozenset[Cable]]]:
     edges: list[tuple[int, int, Cable]] = []
     for fault in spec.faults:
         for port in lost_links(fault, spec, topology):
-            cable = topology.cable[port]
             for begin_ps, end_ps in times_down(fault, spec.time_limit_ps):
-                edges += [(begin_ps, 1, cable), (end_ps, -1, cable)]
+                edges += _edges(begin_ps, end_ps, topology.cable[port])
     return list(_states(sorted(edges, key=lambda edge: edge[0])))
+
+
+def silent_outages(spec: Spec) -> list[tuple[int, frozenset[Cable]]]:
+    """The same of cables between switches that lose every packet, while their ports stay up."""
+    topology = spec.topology.build()
+    edges: list[tuple[int, int, Cable]] = []
+    for fault in spec.faults:
+        if not isinstance(fault.what, Loss) or not fault.what.hits_all:
+            continue
+        for cable in {topology.cable[port] for port in fault.what.ports(spec, topology)}:
+            if cable.a.node in topology.switch and cable.b.node in topology.switch:
+                edges += _edges(fault.at_ps, end_of(fault, spec.time_limit_ps), cable)
+    return list(_states(sorted(edges, key=lambda edge: edge[0])))
+
+
+def _edges(begin_ps: int, end_ps: int, cable: Cable) -> list[tuple[int, int, Cable]]:
+    return [(begin_ps, 1, cable), (end_ps, -1, cable)]
 
 
 def lost_links(fault: Fault, spec: Spec, topology: Topology) -> Sequence[Port]:
@@ -52,9 +69,13 @@ def lost_links(fault: Fault, spec: Spec, topology: Topology) -> Sequence[Port]:
 
 def times_down(fault: Fault, time_limit_ps: int) -> Iterator[tuple[int, int]]:
     """The intervals in which the fault keeps its links down, up to the end of the run."""
-    end_ps = time_limit_ps if fault.end_ps is None else min(fault.end_ps, time_limit_ps)
     if isinstance(fault.what, LostLinks):
-        yield from fault.what.times_down(fault.at_ps, end_ps)
+        yield from fault.what.times_down(fault.at_ps, end_of(fault, time_limit_ps))
+
+
+def end_of(fault: Fault, time_limit_ps: int) -> int:
+    """When a fault is over, at the latest at the end of the run, in picoseconds."""
+    return time_limit_ps if fault.end_ps is None else min(fault.end_ps, time_limit_ps)
 
 
 def _states(edges: list[tuple[int, int, Cable]]) -> Iterator[tuple[int, frozenset[Cable]]]:

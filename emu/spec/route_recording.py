@@ -28,6 +28,8 @@ class LinkEvent(NamedTuple):
     """Since the start of the run."""
     down: tuple[int, ...]
     """All cables without a link from then on, by their place in the topology's cables."""
+    silent: tuple[int, ...] = ()
+    """All cables that carry nothing from then on, although their ports are up."""
 
 
 class RouteChange(NamedTuple):

@@ -89,6 +89,22 @@ def test_each_switch_learns_of_a_lost_link_in_its_turn() -> None:
     assert recording.settled
 
 
+def test_silent_failure_is_found_by_bfd_before_the_hold_time() -> None:
+    """A cable that loses every packet, while its ports stay up. BFD misses three packets, BGP no
+    keepalive for the hold time; no switch takes the port out of its routes by itself."""
+    silent = "faults: [{loss: {cable: 'leaf1:spine1', every: 1}, at: 1ms}]\ntime_limit: 20s\n"
+    found = {}
+    for name, keys in (("bfd", ", bfd: {interval: 50ms}"), ("hold", "")):
+        bgp = BGP.replace("bgp}", f"bgp, bgp: {{keepalive: 1s, hold: 3s{keys}}}}}") % ""
+        spec, recording = recorded(LEAF_SPINE + bgp + TRAFFIC + silent)
+        changes = reroutings(spec)
+        assert recording.settled
+        assert {change.switch for change in changes} == {"leaf1", "leaf2", "leaf3", "spine1"}
+        found[name] = min(change.at_ps for change in changes) / 10**9 - 1
+    assert 100 < found["bfd"] < found["hold"]
+    assert found["hold"] > 1000
+
+
 def test_returned_link_is_used_again() -> None:
     text = LEAF_SPINE + BGP % "" + TRAFFIC + CUT.replace("1ms", "1ms, for: 500ms")
     spec, recording = recorded(text.replace("time_limit: 1s", "time_limit: 30s"))

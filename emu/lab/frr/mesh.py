@@ -4,8 +4,9 @@
      leaf1-eth3 ─── veth ─── bridge of the cable ─── veth ─── spine1-eth1
 
 The two interfaces of a pair have the same name. Both ends of a cable lose their carrier when it is
-cut, as with a pulled plug. A host's cable ends in the middle; the switch has the host's address as
-that of a point-to-point peer.
+cut, as with a pulled plug. A cable that fails silently has one end taken out of its bridge: both
+ports stay up, and nothing passes. A host's cable ends in the middle; the switch has the host's
+address as that of a point-to-point peer.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from emu.lab.net_steps import (
     AddBridge,
     AddPeerAddress,
     AddVeth,
+    ClearBridge,
     NetStep,
     SetBridge,
     SetDown,
@@ -52,21 +54,29 @@ class Mesh:
         self._topology = topology
         self.namespaces = {switch: keep_host() for switch in topology.switch}
         self._pids = {_CABLES: keep_host(), **self.namespaces}
-        self._down: frozenset[int] = frozenset()
+        self._down = self._silent = frozenset[int]()
         for name, namespace in self._pids.items():
             with entered(namespace):
                 for key, value in (_CABLE_SYSCTLS if name == _CABLES else _SYSCTLS).items():
                     write_sysctl(key, value)
         self._carry_out(_steps(topology))
 
-    def set_links(self, down: Collection[int]) -> None:
-        """Takes exactly these cables' links away, by their place in the topology's cables."""
-        lost = frozenset(down)
+    def set_links(self, down: Collection[int], silent: Collection[int]) -> None:
+        """Takes exactly these cables' links away, or lets them carry nothing, by their place in the
+        topology's cables."""
+        lost, quiet = frozenset(down), frozenset(silent)
         steps: list[NetStep] = []
         for number in sorted(self._down ^ lost):
             step = SetDown if number in lost else SetUp
             steps += [step(_CABLES, port.interface) for port in switch_ends(self._topology, number)]
-        self._down = lost
+        for number in sorted(self._silent ^ quiet):
+            end = switch_ends(self._topology, number)[0].interface
+            steps.append(
+                ClearBridge(_CABLES, end)
+                if number in quiet
+                else SetBridge(_CABLES, end, _bridge(number))
+            )
+        self._down, self._silent = lost, quiet
         self._carry_out(steps)
 
     def _carry_out(self, steps: Sequence[NetStep]) -> None:

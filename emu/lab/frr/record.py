@@ -31,6 +31,8 @@ for some 75 ms before it changes its routes, and so does each one on the way."""
 _LONG_QUIET_NS = 12 * _NS
 """So long without any event when a session is not established: it will not be. A router advertises
 itself every 10 s, and FRR's profile for data centers connects again after 10 s."""
+_LONGEST_HOLD_S = 180
+"""A session on a cable that fails silently lasts so long at most: FRR's traditional hold time."""
 _SECONDS_TO_SETTLE = 60.0
 """The most for sessions to be established. FRR tries again every 10 s, some every 120."""
 _SECONDS_BETWEEN_LOOKS = 0.05
@@ -79,11 +81,14 @@ class Recorder:
         start_ns = time.monotonic_ns() - (events[0].at_ns if events else 0)
         for event in events:
             _sleep_until(start_ns + event.at_ns)
-            self.mesh.set_links(event.down)
+            self.mesh.set_links(event.down, event.silent)
         if events:
             end_s = (start_ns + until_ns) / _NS
-            latest_s = time.monotonic() + _SECONDS_TO_SETTLE
-            is_still = self._settle(min(end_s, latest_s), usual - self._cut(events[-1]))
+            is_silent = any(event.silent for event in events)
+            latest_s = time.monotonic() + _SECONDS_TO_SETTLE + is_silent * _LONGEST_HOLD_S
+            long_quiet_ns = _LONG_QUIET_NS + is_silent * _LONGEST_HOLD_S * _NS
+            can_be = usual - self._cut(events[-1])
+            is_still = self._settle(min(end_s, latest_s), can_be, long_quiet_ns)
             settled &= is_still or end_s <= latest_s
 
         def in_run(at_ns: int) -> bool:
@@ -110,7 +115,9 @@ class Recorder:
 
     # ---- whether all is over -----------------------------------------------
 
-    def _settle(self, deadline_s: float, wanted: Sessions) -> bool:
+    def _settle(
+        self, deadline_s: float, wanted: Sessions, long_quiet_ns: int = _LONG_QUIET_NS
+    ) -> bool:
         """Waits until exactly the `wanted` sessions are established, all neighbours have told all,
         and no route changes any more; or until nothing has happened for long, if sessions fail.
         False: the deadline was first."""
@@ -123,7 +130,7 @@ class Recorder:
                 told_ns, before = now_ns, established
             quiet_ns = now_ns - max(since_ns, told_ns, self.watch.last_change_ns)
             is_done = established.keys() == wanted and all(established.values())
-            if quiet_ns > (_QUIET_NS if is_done else _LONG_QUIET_NS):
+            if quiet_ns > (_QUIET_NS if is_done else long_quiet_ns):
                 return self.watch.is_complete()
             time.sleep(_SECONDS_BETWEEN_LOOKS)
         return False
@@ -156,8 +163,8 @@ class Recorder:
         }
 
     def _cut(self, event: LinkEvent) -> Sessions:
-        """The ends of cables that are down."""
-        cables = [self._topology.cables[number] for number in event.down]
+        """The ends of cables that carry nothing."""
+        cables = [self._topology.cables[number] for number in (*event.down, *event.silent)]
         return {(port.node, port.interface) for cable in cables for port in (cable.a, cable.b)}
 
     # ---- sessions ----------------------------------------------------------

@@ -59,6 +59,11 @@ class OnPackets(OnLine):
             return choice_parameters(self.probability, self.every)
         return {"by_psn": 1, "psn_count": len(self.psn), "psns": self.psn}
 
+    @property
+    def hits_all(self) -> bool:
+        """Whether it hits every packet, in both directions."""
+        return self.direction == "both" and (self.every == 1 or self.probability == 1)
+
     @model_validator(mode="after")
     def _one_choice(self) -> Self:
         exactly_one(probability=self.probability, every=self.every, psn=self.psn)
