@@ -12,14 +12,15 @@ import fcntl
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from emu.bgp.frr_conf import frr_confs
 from emu.folders import user_folder
-from emu.spec.outages import outages, silent_outages
-from emu.spec.route_recording import LinkEvent, RouteRecording, read_recording, write_recording
+from emu.output_dir import writing_into
+from emu.spec.outages import link_events
+from emu.spec.route_recording import RouteRecording, read_recording, write_recording
 from emu.spec.scenario import Spec
 
 _FORMAT = 2
@@ -39,36 +40,26 @@ def with_learned_routes(
     """The spec with a recording of its routes, if BGP is its control plane.
 
     `repetition` tells recordings of the same fabric apart. Raises HostError: this machine lacks
-    FRR, or forbids namespaces; FabricError: FRR refused a configuration, or ended.
+    FRR, or forbids namespaces; FabricError: FRR refused a configuration, or ended; UsageError: the
+    recording cannot be written.
     """
     if not spec.has_bgp or spec.recorded_routes is not None:
         return spec
     folder = user_folder("XDG_CACHE_HOME", ".cache") / "emu" / "routes"
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{_key(spec, repetition)}.json"
-    with _locked(path.with_suffix(".lock")):
+    with _writing_into(folder):
+        lock = path.with_suffix(".lock").open("w")
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another process may record the same routes
         if not path.exists():
             on_note("FRR runs once on every switch of this fabric, to record the routes of BGP")
-            write_recording(_record(spec), path)
+            recording = _record(spec)
+            with _writing_into(folder):
+                write_recording(recording, path)
     recording = read_recording(path)
     for note in _notes(recording):
         on_note(note)
     return spec.model_copy(update={"recorded_routes": str(path)})
-
-
-def events_of(spec: Spec) -> tuple[LinkEvent, ...]:
-    """The changes of links in a run."""
-    number = {cable: place for place, cable in enumerate(spec.topology.build().cables)}
-    kinds = [dict(found(spec)) for found in (outages, silent_outages)]
-    cut: list[tuple[int, ...]] = [(), ()]
-    events = []
-    for at_ps in sorted(set().union(*kinds)):
-        for kind, states in enumerate(kinds):
-            if at_ps in states:
-                cut[kind] = tuple(sorted(number[cable] for cable in states[at_ps]))
-        if at_ps < spec.time_limit_ps:
-            events.append(LinkEvent(at_ps // _PS_PER_NS, *cut))
-    return tuple(events)
 
 
 def _record(spec: Spec) -> RouteRecording:
@@ -76,14 +67,14 @@ def _record(spec: Spec) -> RouteRecording:
     from emu.lab.ipc.jobs import RecordRoutes
     from emu.lab.namespace import run_in_lab
 
-    job = RecordRoutes(spec.to_json(), "/", frr_confs(spec), events_of(spec), _until_ns(spec))
+    job = RecordRoutes(spec.to_json(), "/", frr_confs(spec), link_events(spec), _until_ns(spec))
     result, _ = run_in_lab(job, on_progress=lambda progress: None)
     return result.recording
 
 
 def _until_ns(spec: Spec) -> int:
     """When a recording ends: with the run, or long after its last event."""
-    last_ns = max((event.at_ns for event in events_of(spec)), default=0)
+    last_ns = max((event.at_ns for event in link_events(spec)), default=0)
     return min(spec.time_limit_ps // _PS_PER_NS, last_ns + _LONGEST_NS)
 
 
@@ -97,7 +88,7 @@ def _key(spec: Spec, repetition: int) -> str:
         [switch.name for switch in topology.switches],
         [(cable.a.interface, cable.b.interface) for cable in topology.cables],
         frr_confs(spec),
-        events_of(spec),
+        link_events(spec),
         _until_ns(spec),
         repetition,
     ]
@@ -120,9 +111,5 @@ def _notes(recording: RouteRecording) -> Iterator[str]:
         )
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Waits while another process records the same routes."""
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+def _writing_into(folder: Path) -> AbstractContextManager[None]:
+    return writing_into(folder, "folder by XDG_CACHE_HOME")

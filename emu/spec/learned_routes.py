@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import NamedTuple
 
-from emu.spec.outages import Rerouting, degraded
+from emu.errors import UsageError
+from emu.spec.outages import PS_PER_NS, Rerouting, degraded, link_events
 from emu.spec.route_recording import Fib, Ports, RouteRecording
 from emu.spec.scenario import Spec
 from topologies.graph import Cable, Port, Topology
 
-_PS_PER_NS = 1000
 _HOST_BITS = 32
 
 
@@ -33,8 +33,9 @@ class _Step(NamedTuple):
 
 def learned_reroutings(spec: Spec, recording: RouteRecording) -> Iterator[Rerouting]:
     """The changes of each switch's routes, those at the start too, where the routing protocol's
-    differ from the shortest paths."""
+    differ from the shortest paths. Raises UsageError: the recording is of another run."""
     topology = spec.topology.build()
+    _refuse_others(spec, topology, recording)
     for switch in topology.switch:
         table = _Table(topology, switch, recording.first.get(switch, {}))
         hops = topology.hops_of(switch, topology.host)
@@ -46,6 +47,26 @@ def learned_reroutings(spec: Spec, recording: RouteRecording) -> Iterator[Rerout
                 yield Rerouting(step.at_ps, switch, changes, step.cause_ps)
 
 
+def _refuse_others(spec: Spec, topology: Topology, recording: RouteRecording) -> None:
+    fibs = [(switch, fib) for switch, fib in recording.first.items()]
+    fibs += [(change.switch, change.fib) for change in recording.changes]
+    ports = {name: {port.number for port in own} for name, own in topology.ports.items()}
+    used = {switch: set[int]() for switch, _ in fibs}
+    for switch, fib in fibs:
+        used[switch].update(*fib.values())
+    differs = [name for name, numbers in used.items() if not numbers <= ports.get(name, set())]
+    what = ""
+    if recording.first.keys() != topology.switch.keys() or differs:
+        what = "another fabric"
+    elif recording.events != link_events(spec):
+        what = "links that fail at other times"
+    if what:
+        raise UsageError(
+            f"recorded_routes: {spec.recorded_routes} was recorded for {what}; leave it out, and "
+            "emu records the routes of this run"
+        )
+
+
 def _steps(spec: Spec, recording: RouteRecording, switch: str) -> list[_Step]:
     """In order of time."""
     routing = spec.switch(switch).routing
@@ -54,15 +75,15 @@ def _steps(spec: Spec, recording: RouteRecording, switch: str) -> list[_Step]:
     steps = [_Step(0, 0, {})]
     for event in recording.events:
         down = frozenset(cables[number] for number in event.down)
-        at_ps = event.at_ns * _PS_PER_NS
+        at_ps = event.at_ns * PS_PER_NS
         steps.append(_Step(at_ps + routing.convergence_ps, at_ps, {}, down))
     for change in recording.changes:
         if change.switch != switch or (change.by_kernel and not routing.bgp.local_repair):
             continue
-        cause_ps = event_ns[bisect_right(event_ns, change.at_ns) - 1] * _PS_PER_NS
+        cause_ps = event_ns[bisect_right(event_ns, change.at_ns) - 1] * PS_PER_NS
         at_ps = cause_ps + routing.convergence_ps
         if not change.by_kernel:
-            at_ps = max(change.at_ns * _PS_PER_NS, cause_ps)
+            at_ps = max(change.at_ns * PS_PER_NS, cause_ps)
         steps.append(_Step(at_ps, cause_ps, change.fib))
     return sorted(steps, key=lambda step: step.at_ps)
 

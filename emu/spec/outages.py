@@ -9,8 +9,11 @@ from functools import lru_cache
 from emu.spec.fault import Fault
 from emu.spec.fault.kind import LostLinks
 from emu.spec.fault.kinds.loss import Loss
+from emu.spec.route_recording import LinkEvent
 from emu.spec.scenario import Spec
 from topologies.graph import Cable, Port, Topology
+
+PS_PER_NS = 1000
 
 Hops = dict[str, tuple[Port, ...]]
 """Host -> the ports on a shortest path to it."""
@@ -56,6 +59,21 @@ def silent_outages(spec: Spec) -> list[tuple[int, frozenset[Cable]]]:
             if cable.a.node in topology.switch and cable.b.node in topology.switch:
                 edges += _edges(fault.at_ps, end_of(fault, spec.time_limit_ps), cable)
     return list(_states(sorted(edges, key=lambda edge: edge[0])))
+
+
+def link_events(spec: Spec) -> tuple[LinkEvent, ...]:
+    """The changes of links in a run."""
+    number = {cable: place for place, cable in enumerate(spec.topology.build().cables)}
+    kinds = [dict(found(spec)) for found in (outages, silent_outages)]
+    cut: list[tuple[int, ...]] = [(), ()]
+    events = []
+    for at_ps in sorted(set().union(*kinds)):
+        for kind, states in enumerate(kinds):
+            if at_ps in states:
+                cut[kind] = tuple(sorted(number[cable] for cable in states[at_ps]))
+        if at_ps < spec.time_limit_ps:
+            events.append(LinkEvent(at_ps // PS_PER_NS, *cut))
+    return tuple(events)
 
 
 def _edges(begin_ps: int, end_ps: int, cable: Cable) -> list[tuple[int, int, Cable]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from emu.bgp.recorder import with_learned_routes
-from emu.errors import FabricError, HostError
+from emu.errors import EmuError, FabricError, HostError
 from emu.lab.frr import daemons
 from emu.spec.model import Spec, spec_from_text
 from emu.spec.rerouting import reroutings
@@ -189,6 +189,12 @@ def test_refused_configuration_is_quoted(tmp_path: Path) -> None:
     ):
         recorded(LEAF_SPINE + nodes + TRAFFIC)
     assert not list(tmp_path.glob("cache/emu/routes/*.json"))
+
+
+def test_cache_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc")
+    with pytest.raises(EmuError, match=r"/proc/emu/routes: .*folder by XDG_CACHE_HOME"):
+        recorded(LEAF_SPINE + BGP % "" + TRAFFIC)
 
 
 def test_missing_frr_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

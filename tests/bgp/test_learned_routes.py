@@ -28,8 +28,10 @@ switches: {routing: {control_plane: bgp, convergence: 100us}}
 faults: [{link-down: {cable: "leaf1:spine1"}, at: 1ms}]
 traffic: [{name: f, pattern: pair, from: h1, to: h2, size: 1MB}]
 """
+QUIET = "".join(line for line in SPEC.splitlines(keepends=True) if "faults" not in line)
+"""Without faults."""
 H1, H2 = "10.0.0.1/32", "10.0.0.2/32"
-CABLE = 2
+CABLE = 1
 """leaf1's to spine1, whose ports are eth2 and eth1."""
 FIRST: dict[str, Fib] = {
     "leaf1": {H2: (2, 3)},
@@ -78,7 +80,7 @@ def recorded(tmp_path: Path) -> Recorded:
 
 def test_settled_fabric_changes_nothing(recorded: Recorded) -> None:
     recorded.events = ()
-    assert recorded.found() == []
+    assert recorded.found(QUIET) == []
 
 
 def test_local_repair_takes_a_dead_port_out_at_once(recorded: Recorded) -> None:
@@ -108,7 +110,7 @@ def test_without_local_repair_a_switch_waits_for_bgp(recorded: Recorded) -> None
 def test_routes_that_differ_at_the_start_do_so_from_the_start(recorded: Recorded) -> None:
     recorded.first["leaf1"] = {H2: (2,)}
     recorded.events = ()
-    assert recorded.found() == [(0, "leaf1", {"h2": [2]})]
+    assert recorded.found(QUIET) == [(0, "leaf1", {"h2": [2]})]
 
 
 def test_longest_prefix_wins(recorded: Recorded) -> None:
@@ -128,13 +130,23 @@ def test_longest_prefix_wins(recorded: Recorded) -> None:
 def test_port_that_is_there_twice_gets_two_shares(recorded: Recorded) -> None:
     recorded.first["leaf1"] = {H2: (2, 2, 3)}
     recorded.events = ()
-    assert recorded.found() == [(0, "leaf1", {"h2": [2, 2, 3]})]
+    assert recorded.found(QUIET) == [(0, "leaf1", {"h2": [2, 2, 3]})]
 
 
 def test_switch_loses_its_own_host_by_itself(recorded: Recorded) -> None:
     text = SPEC.replace("leaf1:spine1", "leaf1:h1")
     recorded.events = (LinkEvent(1 * MS, (0,)),)
     assert recorded.found(text) == [(1_100_000, "leaf1", {"h1": []})]
+
+
+def test_recording_of_another_run_is_refused(recorded: Recorded) -> None:
+    with pytest.raises(UsageError, match="was recorded for links that fail at other times"):
+        recorded.found(SPEC.replace("at: 1ms", "at: 2ms"))
+    with pytest.raises(UsageError, match="was recorded for another fabric"):
+        recorded.found(SPEC.replace("spines: 2", "spines: 3"))
+    recorded.first["leaf1"] = {H2: (2, 7)}
+    with pytest.raises(UsageError, match="was recorded for another fabric"):
+        recorded.found()
 
 
 def test_file_that_is_no_recording_is_refused(recorded: Recorded) -> None:
