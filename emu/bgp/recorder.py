@@ -23,7 +23,7 @@ from emu.spec.outages import link_events
 from emu.spec.route_recording import RouteRecording, read_recording, write_recording
 from emu.spec.scenario import Spec
 
-_FORMAT = 2
+_FORMAT = 3
 """Of recordings; raised when earlier ones no longer hold."""
 _PS_PER_NS = 1000
 _LATE_NS = 10_000_000

@@ -4,7 +4,11 @@ summary.json   everything but the samples (see emu/report/summary.py)
 series.npz     the samples: numpy arrays with the names of the fields of Series and Requests, and on
                the real clock also of MachineSeries
 spec.json      the spec with all settings applied, which is a spec file, too
-routes.json    the recorded routes that the spec names, where BGP is the control plane
+
+Where BGP is the control plane, there are also:
+
+routes.json    the recorded routes that the spec names
+frr/           the frr.conf of each switch, as leaf1.conf
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ from emu.measure.requests import Requests
 from emu.output_dir import make_folder, new_file, write_text
 from emu.report.run_view import RunFacts
 from emu.report.summary import SUMMARY_SCHEMA, Summary, summarise, to_json
+from emu.spec.route_recording import read_recording
 from emu.spec.scenario import spec_from_json
 
 T = TypeVar("T")
@@ -43,6 +48,7 @@ SUMMARY_FILE = "summary.json"
 SERIES_FILE = "series.npz"
 SPEC_FILE = "spec.json"
 ROUTES_FILE = "routes.json"
+CONFS_FOLDER = "frr"
 
 _NAMES = ("ports", "flows", "traffic", "losses", "cpu_users")
 """The fields that are tuples of names."""
@@ -92,9 +98,16 @@ def save_run(run: RunFacts, folder: Path) -> None:
     save_recording(run.recording, folder, run.summary)
     spec = run.spec
     if spec.recorded_routes is not None:
-        write_text(folder / ROUTES_FILE, Path(spec.recorded_routes).read_text())
+        _save_routes(Path(spec.recorded_routes), folder)
         spec = spec.model_copy(update={"recorded_routes": ROUTES_FILE})
     write_text(folder / SPEC_FILE, spec.to_json() + "\n")
+
+
+def _save_routes(path: Path, folder: Path) -> None:
+    write_text(folder / ROUTES_FILE, path.read_text())
+    make_folder(folder / CONFS_FOLDER)
+    for switch, conf in read_recording(path).confs.items():
+        write_text(folder / CONFS_FOLDER / f"{switch}.conf", conf)
 
 
 def load_run(folder: Path) -> RunFacts:

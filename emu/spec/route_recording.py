@@ -58,6 +58,8 @@ class RouteRecording(NamedTuple):
 
     control_plane: str
     """The program and its version."""
+    confs: dict[str, str]
+    """The configuration of each switch."""
     events: tuple[LinkEvent, ...]
     first: dict[str, Fib]
     """The routes of each switch when all sessions were established, before the first event."""

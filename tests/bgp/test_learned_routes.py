@@ -54,7 +54,7 @@ class Recorded:
 
     def spec(self, text: str = SPEC, **changes: Any) -> Spec:
         recording = RouteRecording(
-            "FRR", self.events, self.first, tuple(self.changes), (), 1.0, True, 0
+            "FRR", {}, self.events, self.first, tuple(self.changes), (), 1.0, True, 0
         )
         path = self.folder / "routes.json"
         write_recording(recording, path)

@@ -55,6 +55,7 @@ class Recorder:
         require_frr()
         prepare_files()
         self._topology = topology
+        self._confs = confs
         self._changes: list[RouteChange] = []
         self.mesh = Mesh(topology)
         self.watch = FibWatch(self.mesh.namespaces, self._changes.append)
@@ -96,6 +97,7 @@ class Recorder:
 
         return RouteRecording(
             version(),
+            self._confs,
             tuple(events),
             first,
             tuple(
