@@ -34,19 +34,16 @@ _LONGEST_NS = 240_000_000_000
 OnNote = Callable[[str], None]
 
 
-def with_learned_routes(
-    spec: Spec, on_note: OnNote = lambda _: None, *, repetition: int = 0
-) -> Spec:
+def with_learned_routes(spec: Spec, on_note: OnNote = lambda _: None) -> Spec:
     """The spec with a recording of its routes, if BGP is its control plane.
 
-    `repetition` tells recordings of the same fabric apart. Raises HostError: this machine lacks
-    FRR, or forbids namespaces; FabricError: FRR refused a configuration, or ended; UsageError: the
-    recording cannot be written.
+    Raises HostError: this machine lacks FRR, or forbids namespaces; FabricError: FRR refused a
+    configuration, or ended; EmuError: the recording cannot be written.
     """
     if not spec.has_bgp or spec.recorded_routes is not None:
         return spec
     folder = user_folder("XDG_CACHE_HOME", ".cache") / "emu" / "routes"
-    path = folder / f"{_key(spec, repetition)}.json"
+    path = folder / f"{_key(spec)}.json"
     with _writing_into(folder):
         lock = path.with_suffix(".lock").open("w")
     with lock:
@@ -57,7 +54,7 @@ def with_learned_routes(
             with _writing_into(folder):
                 write_recording(recording, path)
     recording = read_recording(path)
-    for note in _notes(recording):
+    for note in _notes(recording, path):
         on_note(note)
     return spec.model_copy(update={"recorded_routes": str(path)})
 
@@ -78,7 +75,7 @@ def _until_ns(spec: Spec) -> int:
     return min(spec.time_limit_ps // _PS_PER_NS, last_ns + _LONGEST_NS)
 
 
-def _key(spec: Spec, repetition: int) -> str:
+def _key(spec: Spec) -> str:
     """Differs for all that a recording depends on."""
     topology = spec.topology.build()
     parts: list[Any] = [
@@ -90,7 +87,6 @@ def _key(spec: Spec, repetition: int) -> str:
         frr_confs(spec),
         link_events(spec),
         _until_ns(spec),
-        repetition,
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -101,13 +97,13 @@ def _frr_version() -> str:
     return version()
 
 
-def _notes(recording: RouteRecording) -> Iterator[str]:
+def _notes(recording: RouteRecording, path: Path) -> Iterator[str]:
     if not recording.settled:
         yield "the routes of BGP were still changing when their recording ended"
     if recording.late_ns > _LATE_NS:
         yield (
             f"this machine was busy while {recording.control_plane} ran, so its route changes may "
-            f"be {recording.late_ns / 1e6:.0f} ms late; delete the recording to repeat it"
+            f"be {recording.late_ns / 1e6:.0f} ms late; delete {path} to let it run again"
         )
 
 

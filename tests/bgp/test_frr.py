@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,7 @@ from emu.spec.model import Spec, spec_from_text
 from emu.spec.rerouting import reroutings
 from emu.spec.route_recording import RouteRecording, read_recording
 from tests.support.needs import need
+from tests.support.waiting import eventually
 from topologies.graph import Port
 
 LEAF_SPINE = "topology: {kind: leaf-spine, spines: 2, leaves: 3, hosts_per_leaf: 2}\n"
@@ -189,6 +194,32 @@ def test_refused_configuration_is_quoted(tmp_path: Path) -> None:
     ):
         recorded(LEAF_SPINE + nodes + TRAFFIC)
     assert not list(tmp_path.glob("cache/emu/routes/*.json"))
+
+
+def test_daemon_that_ends_is_named() -> None:
+    with ThreadPoolExecutor() as background:
+        recording = background.submit(recorded, LEAF_SPINE + BGP % "" + TRAFFIC)
+        eventually(lambda: len(_children("bgpd")) == 5)
+        os.kill(_children("bgpd")[0], signal.SIGKILL)
+        with pytest.raises(FabricError, match=r"\d: bgpd (has ended|did not start)"):
+            recording.result()
+    assert _children("zebra") == []
+
+
+def _children(name: str) -> list[int]:
+    """The processes of this name that descend from this one."""
+    parents = {}
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with suppress(OSError):
+            text = dict(line.split(":\t", 1) for line in status.read_text().splitlines())
+            parents[int(text["Pid"])] = int(text["PPid"]), text["Name"]
+    found = []
+    for pid, (parent, own_name) in parents.items():
+        while parent not in (0, os.getpid()):
+            parent, _ = parents.get(parent, (0, ""))
+        if own_name == name and parent == os.getpid():
+            found.append(pid)
+    return found
 
 
 def test_cache_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from emu.report.store import load_run, save_run
 from emu.runtime.virtual import VirtualRunner
 from emu.spec.model import Spec, spec_from_text
 from emu.spec.rerouting import reroutings
-from emu.spec.route_recording import LinkEvent, RouteChange, RouteRecording, write_recording
+from emu.spec.route_recording import Fib, LinkEvent, RouteChange, RouteRecording, write_recording
 
 SPEC = b"""
 topology: {kind: leaf-spine, spines: 1, leaves: 3, hosts_per_leaf: 1}
@@ -31,7 +31,7 @@ NS_OF_A_PACKET = 334
 @pytest.fixture
 def spec(tmp_path: Path) -> Spec:
     """leaf1 is cut off at 20 us; spine1 has no route from 21 us on, leaf2 none from 40 us on."""
-    first = {
+    first: dict[str, Fib] = {
         "spine1": {H1: (1,), H2: (2,), H3: (3,)},
         **{
             leaf: {host: (2,) for host in (H1, H2, H3) if host != own}

@@ -70,26 +70,10 @@ class Daemons:
         with (folder / f"{name}.out").open("wb") as output, entered(self._namespace):
             self._processes[name] = subprocess.Popen(
                 [
-                    *(
-                        str(_LIBRARY / name),
-                        "-u",
-                        "root",
-                        "-g",
-                        "root",
-                        "-A",
-                        "127.0.0.1",
-                        "-P",
-                        "0",
-                    ),
-                    *("-F", profile_of(self._conf), "-z", f"{folder}/zserv.api"),
-                    *(
-                        "--vty_socket",
-                        str(folder),
-                        "-i",
-                        f"{folder}/{name}.pid",
-                        "-f",
-                        str(at_start),
-                    ),
+                    *(str(_LIBRARY / name), "-u", "root", "-g", "root"),
+                    *("-A", "127.0.0.1", "-P", "0", "-F", profile_of(self._conf)),
+                    *("-z", f"{folder}/zserv.api", "--vty_socket", str(folder)),
+                    *("-i", f"{folder}/{name}.pid", "-f", str(at_start)),
                     *own,
                 ],
                 stdin=subprocess.DEVNULL,
@@ -103,6 +87,7 @@ class Daemons:
             self._wait_for(name, self.folder / f"{name}.vty")
         done = self._vtysh(["-f", str(self.folder / "frr.conf")])
         if done.returncode != 0 or "% " in done.stdout:
+            self.refuse_dead()
             raise FabricError(
                 f"FRR refused the configuration of {self.switch}:\n{refusals(done.stdout)}"
             )
@@ -120,13 +105,18 @@ class Daemons:
             re.search(rf"^ *neighbor {interface} shutdown\b", self._conf, re.MULTILINE) is not None
         )
 
-    def dead(self) -> list[str]:
-        """The daemons that have ended."""
-        return [name for name, process in self._processes.items() if process.poll() is not None]
+    def advertisement_interval_s(self) -> int:
+        """How long a neighbour may have to wait for a change, by the configuration."""
+        found = re.findall(
+            r"^ *neighbor \S+ advertisement-interval (\d+)", self._conf, re.MULTILINE
+        )
+        return max(map(int, found), default=0)
 
-    def pid(self, name: str) -> int:
-        """Raises KeyError for a daemon that does not run here."""
-        return self._processes[name].pid
+    def refuse_dead(self) -> None:
+        """Raises FabricError if a daemon has ended."""
+        for name, process in self._processes.items():
+            if process.poll() is not None:
+                raise self._failed(f"{name} has ended")
 
     def _vtysh(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
         command = ["vtysh", "--vty_socket", str(self.folder), "--config_dir", str(self.folder)]

@@ -124,6 +124,7 @@ class Recorder:
         and no route changes any more; or until nothing has happened for long, if sessions fail.
         False: the deadline was first."""
         since_ns = told_ns = time.monotonic_ns()
+        wait_s = max(daemons.advertisement_interval_s() for daemons in self.daemons.values())
         before: dict[tuple[str, str], bool] = {}
         while time.monotonic() < deadline_s:
             now_ns = time.monotonic_ns()
@@ -132,14 +133,16 @@ class Recorder:
                 told_ns, before = now_ns, established
             quiet_ns = now_ns - max(since_ns, told_ns, self.watch.last_change_ns)
             is_done = established.keys() == wanted and all(established.values())
-            if quiet_ns > (_QUIET_NS if is_done else long_quiet_ns):
+            if quiet_ns > wait_s * _NS + (_QUIET_NS if is_done else long_quiet_ns):
                 return self.watch.is_complete()
             time.sleep(_SECONDS_BETWEEN_LOOKS)
         return False
 
     def _established(self) -> dict[tuple[str, str], bool]:
-        """The sessions that are established now, and whether they have told all."""
+        """The sessions that are established now, and whether they have told all. Raises FabricError
+        if a daemon has ended."""
         for daemons in self.daemons.values():
+            daemons.refuse_dead()
             daemons.log.read()
         return {
             (switch, interface): session.has_told
