@@ -15,8 +15,9 @@
                             the last flow where an entry is no job
 
 Of a fault that takes links away several times, the first time counts. On RoCE the time to
-redistribute is a setting, `switches.routing.convergence`; on InfiniBand it is that of the subnet
-manager's sweep, which the run records. The drafts have no flow outage. It comes from samples.
+redistribute is that of the last switch which BGP tells; with static routes it is a setting,
+`switches.routing.convergence`. On InfiniBand it is that of the subnet manager's sweep, which the
+run records. The drafts have no flow outage. It comes from samples.
 """
 
 from __future__ import annotations
@@ -83,13 +84,19 @@ class Outage:
     """When the links are back, or the end of the run."""
     changes: tuple[Rerouting, ...]
     """The changes of routes that it causes."""
+    leaves: frozenset[str]
+    """The switches with hosts."""
 
     @property
     def cut_off(self) -> list[str]:
-        """Hosts that have no other path."""
-        return sorted(
-            {host for own in self.changes for host, hops in own.changes.items() if not hops}
-        )
+        """Hosts that other hosts have no other path to."""
+        hops = {
+            (change.switch, host): ports
+            for change in self.changes
+            if change.switch in self.leaves
+            for host, ports in change.changes.items()
+        }
+        return sorted({host for (_, host), ports in hops.items() if not ports})
 
 
 def lost_links(spec: Spec) -> dict[str, Fault]:
@@ -106,7 +113,7 @@ def measured(trial: Trial) -> Measured:
         yield from (Undefined(kpi, reason) for kpi in KPIS)
         return
     for name, fault in faults.items():
-        outage = _outage(trial.run.spec, name, fault)
+        outage = outage_of(trial.run.spec, name, fault)
         if outage.at_ns >= trial.window_ns[1]:
             reason = "the traffic ended before the link was lost"
             yield from (Undefined(kpi, reason, name) for kpi in KPIS[:-1])
@@ -115,21 +122,22 @@ def measured(trial: Trial) -> Measured:
     yield from _overheads(trial)
 
 
-def _outage(spec: Spec, name: str, fault: Fault) -> Outage:
+def outage_of(spec: Spec, name: str, fault: Fault) -> Outage:
+    """The outage that a fault of this name causes."""
     begin_ps, end_ps = next(times_down(fault, spec.time_limit_ps), (fault.at_ps, fault.at_ps))
     own = tuple(change for change in reroutings(spec) if change.cause_ps == begin_ps)
-    return Outage(name, fault, begin_ps // PS_PER_NS, end_ps // PS_PER_NS, own)
+    leaves = frozenset(spec.topology.build().leaves)
+    return Outage(name, fault, begin_ps // PS_PER_NS, end_ps // PS_PER_NS, own, leaves)
 
 
 def _of_outage(run: RunFacts, outage: Outage) -> Measured:
     lost = sum(f.packets_dropped for f in run.recording.faults if f.name == outage.name)
     changed_ns = _routes_changed_ns(run, outage)
-    yield Figure(LOST, lost, outage.name)
+    yield Figure(LOST, lost, outage.name, _lost_without_route(run))
     if changed_ns is None:
         yield Undefined(REDISTRIBUTED, _why_not_rerouted(outage), outage.name)
     else:
-        how = "sweep of the subnet manager" if run.recording.sweeps else "routing.convergence"
-        yield Figure(REDISTRIBUTED, changed_ns - outage.at_ns, outage.name, how)
+        yield Figure(REDISTRIBUTED, changed_ns - outage.at_ns, outage.name, _how_rerouted(run))
     yield _loss_duration(outage, lost, changed_ns)
     yield _flow_outage(run, outage, lost, changed_ns)
 
@@ -139,6 +147,20 @@ def _routes_changed_ns(run: RunFacts, outage: Outage) -> int | None:
     swept = [s.in_force_ns for s in run.recording.sweeps if s.at_ns == outage.at_ns]
     changed = [change.at_ps // PS_PER_NS for change in outage.changes]
     return None if outage.cut_off else max(swept or changed, default=None)
+
+
+def _lost_without_route(run: RunFacts) -> str:
+    """What switches dropped because BGP had told them of the loss before those that sent it."""
+    dropped = sum(counters.get("no_route", 0) for counters in run.recording.ports.values())
+    if not dropped:
+        return ""
+    return f"switches without a route dropped {dropped:,} more in the run"
+
+
+def _how_rerouted(run: RunFacts) -> str:
+    if run.recording.sweeps:
+        return "sweep of the subnet manager"
+    return "BGP" if run.spec.has_bgp else "routing.convergence"
 
 
 def _why_not_rerouted(outage: Outage) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from emu.bgp.recorder import with_learned_routes
+from emu.bmwg import failover
 from emu.errors import EmuError, FabricError, HostError
 from emu.lab.frr import daemons
 from emu.spec.model import Spec, spec_from_text
@@ -233,3 +234,13 @@ def test_missing_frr_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     with pytest.raises(HostError, match=r"zebra, bgpd, bfdd not installed; .*apt-get install frr"):
         recorded(LEAF_SPINE + BGP % "" + TRAFFIC)
     assert shutil.which("vtysh")
+
+
+def test_failover_takes_until_the_last_switch_knows() -> None:
+    """In a benchmark report. That the spine has no other path cuts nobody off."""
+    spec, _ = recorded(LEAF_SPINE + BGP % "" + TRAFFIC + CUT)
+    ((name, fault),) = failover.lost_links(spec).items()
+    outage = failover.outage_of(spec, name, fault)
+    assert outage.cut_off == []
+    last_ps = max(change.at_ps for change in reroutings(spec))
+    assert max(change.at_ps for change in outage.changes) == last_ps > 50 * 10**9
