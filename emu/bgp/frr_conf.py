@@ -7,6 +7,7 @@ BFD.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from topologies.graph import Port, Topology
 _GROUP = "fabric"
 _BFD_PROFILE = "fabric"
 _PS_PER_S = 10**12
+_OF_OTHERS = re.compile(r"(ip|ipv6) route |router (?!bgp\b)|vrrp |pim |mpls ldp")
+"""Commands of FRR's other daemons. vtysh accepts them and tells nobody."""
 
 
 def frr_confs(spec: Spec) -> dict[str, str]:
@@ -41,6 +44,12 @@ def _own(file: str) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
         raise UsageError(f"{file}: cannot be read as a frr.conf: {reason}") from None
+    for number, line in enumerate(lines, 1):
+        if _OF_OTHERS.match(line):
+            raise UsageError(
+                f"{file}: line {number}: '{line.strip()}' is for a daemon that does not run here; "
+                "only zebra, bgpd and bfdd do, so take it out"
+            )
     return "".join(f"{line}\n" for line in lines if not line.startswith("log "))
 
 

@@ -22,8 +22,9 @@ from emu.output_dir import writing_into
 from emu.spec.outages import link_events
 from emu.spec.route_recording import RouteRecording, read_recording, write_recording
 from emu.spec.scenario import Spec
+from emu.words import listed
 
-_FORMAT = 3
+_FORMAT = 4
 """Of recordings; raised when earlier ones no longer hold."""
 _PS_PER_NS = 1000
 _LATE_NS = 10_000_000
@@ -40,7 +41,10 @@ def with_learned_routes(spec: Spec, on_note: OnNote = lambda _: None) -> Spec:
     Raises HostError: this machine lacks FRR, or forbids namespaces; FabricError: FRR refused a
     configuration, or ended; EmuError: the recording cannot be written.
     """
-    if not spec.has_bgp or spec.recorded_routes is not None:
+    if not spec.has_bgp:
+        return spec
+    if spec.recorded_routes is not None:
+        _compare_settings(spec, read_recording(Path(spec.recorded_routes)), on_note)
         return spec
     folder = user_folder("XDG_CACHE_HOME", ".cache") / "emu" / "routes"
     path = folder / f"{_key(spec)}.json"
@@ -98,12 +102,22 @@ def _frr_version() -> str:
 
 
 def _notes(recording: RouteRecording, path: Path) -> Iterator[str]:
-    if not recording.settled:
-        yield "the routes of BGP were still changing when their recording ended"
+    if recording.failed_sessions:
+        yield f"no session of BGP was established at {listed(recording.failed_sessions, 6)}"
     if recording.late_ns > _LATE_NS:
         yield (
             f"this machine was busy while {recording.control_plane} ran, so its route changes may "
             f"be {recording.late_ns / 1e6:.0f} ms late; delete {path} to let it run again"
+        )
+
+
+def _compare_settings(spec: Spec, recording: RouteRecording, on_note: OnNote) -> None:
+    now = frr_confs(spec)
+    differ = [switch for switch, conf in recording.confs.items() if now.get(switch) != conf]
+    if differ:
+        on_note(
+            f"the recorded routes are those of other settings of BGP (on {listed(differ, 4)}); "
+            "leave recorded_routes out to record those of this spec"
         )
 
 

@@ -16,6 +16,7 @@ from emu.errors import UsageError
 from emu.spec.outages import PS_PER_NS, Rerouting, degraded, link_events
 from emu.spec.route_recording import Fib, Ports, RouteRecording
 from emu.spec.scenario import Spec
+from emu.units import write_time
 from topologies.graph import Cable, Port, Topology
 
 _HOST_BITS = 32
@@ -60,6 +61,10 @@ def _refuse_others(spec: Spec, topology: Topology, recording: RouteRecording) ->
         what = "another fabric"
     elif recording.events != link_events(spec):
         what = "links that fail at other times"
+    elif recording.holds_until_ns is not None and (
+        spec.time_limit_ps > recording.holds_until_ns * PS_PER_NS
+    ):
+        what = f"a run of {write_time(recording.holds_until_ns * PS_PER_NS)}"
     if what:
         raise UsageError(
             f"recorded_routes: {spec.recorded_routes} was recorded for {what}; leave it out, and "

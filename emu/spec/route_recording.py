@@ -7,6 +7,7 @@ replay it.
 from __future__ import annotations
 
 from functools import cache, lru_cache
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -68,8 +69,10 @@ class RouteRecording(NamedTuple):
     sessions: tuple[SessionChange, ...]
     started_s: float
     """Wall-clock time from the first daemon's start until no route changed any more."""
-    settled: bool
-    """Whether no route changed any more in the end."""
+    holds_until_ns: int | None
+    """When the recording ended although routes were still to change; None: they were not."""
+    failed_sessions: tuple[str, ...]
+    """The interfaces of sessions that are configured and were never established."""
     late_ns: int
     """The longest that the machine made a process wait meanwhile. Times may be that much late."""
 
@@ -101,9 +104,23 @@ def read_recording(path: Path) -> RouteRecording:
 def _read(path: Path, version: int) -> RouteRecording:
     """`version` changes with the file."""
     try:
-        return _document().validate_json(path.read_bytes())
+        recording = _document().validate_json(path.read_bytes())
+        _refuse_impossible(recording)
     except (OSError, ValueError):
         raise UsageError(
             f"{path}: is not a file of recorded routes; leave recorded_routes out, and emu records "
             "them"
         ) from None
+    return recording
+
+
+def _refuse_impossible(recording: RouteRecording) -> None:
+    """Raises ValueError for what no recorder writes."""
+    times = [change.at_ns for change in recording.changes]
+    if times != sorted(times) or any(at_ns < 0 for at_ns in times):
+        raise ValueError("times")
+    if recording.confs.keys() != recording.first.keys():
+        raise ValueError("switches")
+    for fib in (*recording.first.values(), *(change.fib for change in recording.changes)):
+        for prefix in fib:
+            IPv4Network(prefix)

@@ -13,7 +13,7 @@ import pytest
 
 from emu.bgp.recorder import with_learned_routes
 from emu.bmwg import failover
-from emu.errors import EmuError, FabricError, HostError
+from emu.errors import EmuError, FabricError, HostError, UsageError
 from emu.lab.frr import daemons
 from emu.spec.model import Spec, spec_from_text
 from emu.spec.rerouting import reroutings
@@ -59,7 +59,7 @@ def ports_of(hops: dict[str, tuple[Port, ...]]) -> dict[str, list[int]]:
 def test_settled_routes_are_the_shortest_paths(fabric: str) -> None:
     """Those of FRR and those of a breadth-first search, at every switch, to every host."""
     spec, recording = recorded(fabric + BGP % "" + TRAFFIC)
-    assert recording.settled
+    assert recording.holds_until_ns is None
     assert reroutings(spec) == []
     topology = spec.topology.build()
     some = next(iter(topology.switch))
@@ -92,7 +92,7 @@ def test_each_switch_learns_of_a_lost_link_in_its_turn() -> None:
     assert {change.switch for change in later} == {"leaf2", "leaf3"}
     lost = {(one.switch, one.interface) for one in recording.sessions if not one.established}
     assert lost == {("leaf1", "leaf1-eth3"), ("spine1", "spine1-eth1")}
-    assert recording.settled
+    assert recording.holds_until_ns is None
 
 
 def test_silent_failure_is_found_by_bfd_before_the_hold_time() -> None:
@@ -104,7 +104,7 @@ def test_silent_failure_is_found_by_bfd_before_the_hold_time() -> None:
         bgp = BGP.replace("bgp}", f"bgp, bgp: {{keepalive: 1s, hold: 3s{keys}}}}}") % ""
         spec, recording = recorded(LEAF_SPINE + bgp + TRAFFIC + silent)
         changes = reroutings(spec)
-        assert recording.settled
+        assert recording.holds_until_ns is None
         assert {change.switch for change in changes} == {"leaf1", "leaf2", "leaf3", "spine1"}
         found[name] = min(change.at_ps for change in changes) / 10**9 - 1
     assert 100 < found["bfd"] < found["hold"]
@@ -114,7 +114,7 @@ def test_silent_failure_is_found_by_bfd_before_the_hold_time() -> None:
 def test_returned_link_is_used_again() -> None:
     text = LEAF_SPINE + BGP % "" + TRAFFIC + CUT.replace("1ms", "1ms, for: 500ms")
     spec, recording = recorded(text.replace("time_limit: 1s", "time_limit: 30s"))
-    assert recording.settled
+    assert recording.holds_until_ns is None
     topology = spec.topology.build()
     hops = {switch: topology.hops_of(switch, topology.host) for switch in topology.switch}
     at_first = {switch: dict(own) for switch, own in hops.items()}
@@ -151,14 +151,17 @@ def test_session_that_is_shut_down_leaves_other_paths() -> None:
     assert hops["leaf1"] == {host: [4] for host in ("h3", "h4", "h5", "h6")}
     assert hops["spine1"] == {"h1": [], "h2": []}
     assert hops["leaf2"] == {"h1": [4], "h2": [4]}
-    assert recording.settled
+    assert recording.holds_until_ns is None
 
 
 def test_wrong_number_prevents_sessions() -> None:
     """A leaf with the spines' number: both ends want another one (remote-as external)."""
     nodes = BGP % (LEAF1 % "asn: 4200100001")
-    spec, _ = recorded(LEAF_SPINE + nodes + TRAFFIC)
+    notes: list[str] = []
+    spec = with_learned_routes(spec_of(LEAF_SPINE + nodes + TRAFFIC), notes.append)
     hops = {change.switch: ports_of(change.changes) for change in reroutings(spec)}
+    ends = "leaf1-eth3, leaf1-eth4, spine1-eth1 and spine2-eth1"
+    assert f"no session of BGP was established at {ends}" in notes
     assert hops["leaf1"] == {host: [] for host in ("h3", "h4", "h5", "h6")}
     assert hops["leaf2"] == {"h1": [], "h2": []}
 
@@ -184,6 +187,15 @@ def test_own_configuration_replaces_the_generated_one(tmp_path: Path) -> None:
     hops = {change.switch: ports_of(change.changes) for change in reroutings(spec)}
     assert hops["leaf1"] == {host: [3] for host in ("h3", "h4", "h5", "h6")}
     assert hops["spine2"] == {"h1": [], "h2": []}
+
+
+@pytest.mark.parametrize("line", ["ip route 10.0.0.1/32 Null0", "router ospf"])
+def test_commands_for_other_daemons_are_refused(tmp_path: Path, line: str) -> None:
+    conf = tmp_path / "leaf1.conf"
+    conf.write_text(f"router bgp 65123\n!\n{line}\n")
+    nodes = BGP % (LEAF1 % f"frr_conf: {conf}")
+    with pytest.raises(UsageError, match=f"leaf1.conf: line 3: '{line}' is for a daemon that"):
+        recorded(LEAF_SPINE + nodes + TRAFFIC)
 
 
 def test_refused_configuration_is_quoted(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from emu.spec.route_recording import (
     LinkEvent,
     RouteChange,
     RouteRecording,
-    read_recording,
     write_recording,
 )
 from emu.spec.scenario import Spec
@@ -51,14 +50,15 @@ class Recorded:
     first: dict[str, Fib] = field(default_factory=lambda: dict(FIRST))
     changes: list[RouteChange] = field(default_factory=list)
     events: tuple[LinkEvent, ...] = (LinkEvent(1 * MS, (CABLE,)),)
+    holds_until_ns: int | None = None
 
     def spec(self, text: str = SPEC, **changes: Any) -> Spec:
+        confs, until = dict.fromkeys(self.first, ""), self.holds_until_ns
         recording = RouteRecording(
-            "FRR", {}, self.events, self.first, tuple(self.changes), (), 1.0, True, 0
+            *("FRR", confs, self.events, self.first, tuple(self.changes), (), 1.0, until, (), 0)
         )
         path = self.folder / "routes.json"
         write_recording(recording, path)
-        assert read_recording(path) == recording
         return spec_from_text(text.encode(), source="spec").model_copy(
             update={"recorded_routes": str(path), **changes}
         )
@@ -145,6 +145,33 @@ def test_recording_of_another_run_is_refused(recorded: Recorded) -> None:
     with pytest.raises(UsageError, match="was recorded for another fabric"):
         recorded.found(SPEC.replace("spines: 2", "spines: 3"))
     recorded.first["leaf1"] = {H2: (2, 7)}
+    with pytest.raises(UsageError, match="was recorded for another fabric"):
+        recorded.found()
+
+
+def test_recording_that_ended_early_is_for_short_runs(recorded: Recorded) -> None:
+    recorded.holds_until_ns = 100 * MS
+    recorded.found()  # which ends at 100 ms
+    with pytest.raises(UsageError, match="was recorded for a run of 100ms; leave it out"):
+        recorded.found(SPEC + "time_limit: 101ms\n")
+
+
+@pytest.mark.parametrize("prefix", ["banana", "10.0.0.999/32", "10.0.0.0/99", "::/0"])
+def test_recording_with_a_wrong_prefix_is_refused(recorded: Recorded, prefix: str) -> None:
+    recorded.first["leaf1"] = {prefix: (2,)}
+    with pytest.raises(UsageError, match="is not a file of recorded routes"):
+        recorded.found()
+
+
+@pytest.mark.parametrize("times", [(3 * MS, 2 * MS), (-1, 5)])
+def test_recording_with_wrong_times_is_refused(recorded: Recorded, times: tuple[int, int]) -> None:
+    recorded.changes = [RouteChange(at_ns, "leaf1", {H2: (2,)}, by_kernel=False) for at_ns in times]
+    with pytest.raises(UsageError, match="is not a file of recorded routes"):
+        recorded.found()
+
+
+def test_recording_of_a_switch_with_a_path_for_a_name_is_refused(recorded: Recorded) -> None:
+    recorded.first["../../x"] = {}
     with pytest.raises(UsageError, match="was recorded for another fabric"):
         recorded.found()
 

@@ -44,7 +44,7 @@ def spec(tmp_path: Path) -> Spec:
     )
     confs = dict.fromkeys(first, "router bgp 65001\n")
     events = (LinkEvent(20 * US, (1,)),)
-    recording = RouteRecording("FRR", confs, events, first, changes, (), 1.0, True, 0)
+    recording = RouteRecording("FRR", confs, events, first, changes, (), 1.0, None, (), 0)
     write_recording(recording, tmp_path / "routes.json")
     routes = str(tmp_path / "routes.json")
     return spec_from_text(SPEC, source="spec").model_copy(update={"recorded_routes": routes})

@@ -9,6 +9,7 @@ Source: FRR's user guide, Basic Setup; zebra(8), bgpd(8), vtysh(1).
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import time
@@ -59,7 +60,7 @@ class Daemons:
         They begin when zebra answers: otherwise they would try again only after 10 s.
         """
         self._wait_for("zebra", self.folder / "zserv.api")
-        for name in ("bgpd", *(["bfdd"] if has_bfd(self._conf) else [])):
+        for name in ("bgpd", *(["bfdd"] if asks_for_bfd(self._conf) else [])):
             self._start(name)
 
     def _start(self, name: str) -> None:
@@ -104,6 +105,19 @@ class Daemons:
         return (
             re.search(rf"^ *neighbor {interface} shutdown\b", self._conf, re.MULTILINE) is not None
         )
+
+    @property
+    def has_bfd(self) -> bool:
+        """Whether bfdd runs."""
+        return "bfdd" in self._processes
+
+    def bfd_is_up(self) -> bool:
+        """Whether all its sessions of BFD are up. Raises FabricError."""
+        done = self._vtysh(["-c", "show bfd peers json"])
+        try:
+            return all(peer["status"] == "up" for peer in json.loads(done.stdout))
+        except (ValueError, KeyError):
+            raise self._failed("vtysh does not show the sessions of BFD") from None
 
     def advertisement_interval_s(self) -> int:
         """How long a neighbour may have to wait for a change, by the configuration."""
@@ -156,7 +170,7 @@ def version() -> str:
     return f"FRR {first.split()[-1]}"
 
 
-def has_bfd(conf: str) -> bool:
+def asks_for_bfd(conf: str) -> bool:
     """Whether a frr.conf asks for BFD."""
     return re.search(r"^ *(neighbor \S+ )?bfd\b", conf, re.MULTILINE) is not None
 

@@ -35,6 +35,8 @@ _LONGEST_HOLD_S = 180
 """A session on a cable that fails silently lasts so long at most: FRR's traditional hold time."""
 _SECONDS_TO_SETTLE = 60.0
 """The most for sessions to be established. FRR tries again every 10 s, some every 120."""
+_SECONDS_FOR_BFD = 10.0
+"""Sessions of BFD begin with those of BGP, and send a packet a second until they are up."""
 _SECONDS_BETWEEN_LOOKS = 0.05
 _NS_BETWEEN_BEATS = 2_000_000
 Sessions = Set[tuple[str, str]]
@@ -73,7 +75,10 @@ class Recorder:
 
     def record(self, events: Sequence[LinkEvent], until_ns: int) -> RouteRecording:
         """Carries out the events of a run that lasts until `until_ns`. Raises FabricError."""
-        settled = self._settle(time.monotonic() + _SECONDS_TO_SETTLE, self._configured())
+        configured = self._configured()
+        self._settle(time.monotonic() + _SECONDS_TO_SETTLE, configured)
+        if self._have_bfd_up(time.monotonic() + _SECONDS_FOR_BFD):
+            self._settle(time.monotonic() + _SECONDS_TO_SETTLE, configured)
         usual = self._established().keys()
         first = {switch: dict(fib.told) for switch, fib in self.watch.fibs.items()}
         started_s = (self.watch.last_change_ns - self._began_ns) / _NS
@@ -83,6 +88,7 @@ class Recorder:
         for event in events:
             _sleep_until(start_ns + event.at_ns)
             self.mesh.set_links(event.down, event.silent)
+        is_still = True
         if events:
             end_s = (start_ns + until_ns) / _NS
             is_silent = any(event.silent for event in events)
@@ -90,7 +96,6 @@ class Recorder:
             long_quiet_ns = _LONG_QUIET_NS + is_silent * _LONGEST_HOLD_S * _NS
             can_be = usual - self._cut(events[-1])
             is_still = self._settle(min(end_s, latest_s), can_be, long_quiet_ns)
-            settled &= is_still or end_s <= latest_s
 
         def in_run(at_ns: int) -> bool:
             return start_ns <= at_ns < start_ns + until_ns
@@ -111,7 +116,8 @@ class Recorder:
                 if in_run(change.at_ns)
             ),
             started_s,
-            settled,
+            None if is_still else until_ns,
+            tuple(sorted(interface for _, interface in configured - usual)),
             beat.longest_ns,
         )
 
@@ -137,6 +143,13 @@ class Recorder:
                 return self.watch.is_complete()
             time.sleep(_SECONDS_BETWEEN_LOOKS)
         return False
+
+    def _have_bfd_up(self, deadline_s: float) -> bool:
+        """Waits until all sessions of BFD are up, if there are any. Returns whether there are."""
+        with_bfd = [daemons for daemons in self.daemons.values() if daemons.has_bfd]
+        while time.monotonic() < deadline_s and not all(one.bfd_is_up() for one in with_bfd):
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        return bool(with_bfd)
 
     def _established(self) -> dict[tuple[str, str], bool]:
         """The sessions that are established now, and whether they have told all. Raises FabricError

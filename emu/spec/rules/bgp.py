@@ -50,15 +50,18 @@ def bgp_settings_are_used(spec: Spec) -> Iterator[Diagnostic]:
                 about=(for_switch(spec, name, "routing", "control_plane"),),
                 idle_if_inherited=True,
             )
-        given = sorted(routing.bgp.model_fields_set & _GENERATED_FROM)
-        if routing.bgp.frr_conf is not None and given:
-            key = Bgp.model_fields[given[0]].alias or given[0]
-            yield Diagnostic(
-                for_switch(spec, name, "routing", "bgp", key),
-                "has no effect beside frr_conf, which replaces the generated configuration; write "
-                "it there, or take it out",
-                about=(for_switch(spec, name, "routing", "bgp", "frr_conf"),),
-            )
+        if routing.bgp.frr_conf is None:
+            continue
+        own = for_switch(spec, name, "routing", "bgp", "frr_conf")
+        for field in sorted(routing.bgp.model_fields_set & _GENERATED_FROM):
+            key = for_switch(spec, name, "routing", "bgp", Bgp.model_fields[field].alias or field)
+            if key[:-1] == own[:-1]:  # what all switches have is for the others
+                yield Diagnostic(
+                    key,
+                    f"has no effect on {name}, whose frr_conf replaces the generated "
+                    "configuration; write it there, or take it out",
+                    about=(own,),
+                )
 
 
 def sessions_that_are_shut_down_exist(spec: Spec) -> Iterator[Diagnostic]:
