@@ -32,19 +32,24 @@ from emu.spec.scenario import Spec
 from topologies.graph import Cable, Topology
 
 
+def refuse_bgp(spec: Spec) -> None:
+    """Raises UsageError for BGP, which runs only before a run whose faults are in the spec."""
+    if spec.has_bgp:
+        raise UsageError(
+            "switches.routing.control_plane: a lab that stays up has no BGP; use `emu run` with "
+            "the faults in the spec, or --set switches.routing.control_plane=static"
+        )
+
+
 class LiveRouting:
     """The routes of a lab's fabric. It exists before the fabric starts."""
 
     def __init__(self, spec: Spec, *, bridges: bool) -> None:
         """`bridges`: whether Open vSwitch forwards, by the tables of `route_tables(live=True)`.
 
-        Raises UsageError for BGP, which runs only before a run whose faults are in the spec.
+        Raises UsageError as `refuse_bgp` does.
         """
-        if spec.has_bgp:
-            raise UsageError(
-                "switches.routing.control_plane: a lab that stays up has no BGP; use `emu run` "
-                "with the faults in the spec, or --set switches.routing.control_plane=static"
-            )
+        refuse_bgp(spec)
         self._spec = spec
         self._whole = spec.topology.build()
         self._ids: dict[str, GroupIds] = {switch: {} for switch in self._whole.switch}
