@@ -21,7 +21,7 @@ _GROUP = "fabric"
 _BFD_PROFILE = "fabric"
 _PS_PER_S = 10**12
 _OF_OTHERS = re.compile(r"(ip|ipv6) route |router (?!bgp\b)|vrrp |pim |mpls ldp")
-"""Commands of FRR's other daemons. vtysh accepts them and tells nobody."""
+"""Commands of FRR's other daemons. vtysh accepts them without a message and drops them."""
 
 
 def frr_confs(spec: Spec) -> dict[str, str]:

@@ -19,14 +19,13 @@ from typing import Any
 from emu.bgp.frr_conf import frr_confs
 from emu.folders import user_folder
 from emu.output_dir import writing_into
-from emu.spec.outages import link_events
+from emu.spec.outages import PS_PER_NS, link_events
 from emu.spec.route_recording import RouteRecording, read_recording, write_recording
 from emu.spec.scenario import Spec
 from emu.words import listed
 
 _FORMAT = 4
 """Of recordings; raised when earlier ones no longer hold."""
-_PS_PER_NS = 1000
 _LATE_NS = 10_000_000
 """From here on, a note says so. A switch takes some 75 ms."""
 _LONGEST_NS = 240_000_000_000
@@ -76,7 +75,7 @@ def _record(spec: Spec) -> RouteRecording:
 def _until_ns(spec: Spec) -> int:
     """When a recording ends: with the run, or long after its last event."""
     last_ns = max((event.at_ns for event in link_events(spec)), default=0)
-    return min(spec.time_limit_ps // _PS_PER_NS, last_ns + _LONGEST_NS)
+    return min(spec.time_limit_ps // PS_PER_NS, last_ns + _LONGEST_NS)
 
 
 def _key(spec: Spec) -> str:

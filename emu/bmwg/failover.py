@@ -150,7 +150,8 @@ def _routes_changed_ns(run: RunFacts, outage: Outage) -> int | None:
 
 
 def _lost_without_route(run: RunFacts) -> str:
-    """What switches dropped because BGP had told them of the loss before those that sent it."""
+    """The packets that reached a switch after it had lost its route: BGP tells the switches before
+    it of the loss only later."""
     dropped = sum(counters.get("no_route", 0) for counters in run.recording.ports.values())
     if not dropped:
         return ""

@@ -50,8 +50,9 @@ class Runner(ABC):
         and its routes must be recorded first (emu.bgp.recorder).
         """
         self.refuse(spec)
-        learned = with_learned_routes(spec, on_note)
-        return self._run(learned, out=out, on_progress=on_progress, on_note=on_note)
+        if spec.recorded_routes is None:
+            spec = with_learned_routes(spec, on_note)
+        return self._run(spec, out=out, on_progress=on_progress, on_note=on_note)
 
     @abstractmethod
     def _run(

@@ -85,7 +85,8 @@ def _steps(spec: Spec, recording: RouteRecording, switch: str) -> list[_Step]:
     for change in recording.changes:
         if change.switch != switch or (change.by_kernel and not routing.bgp.local_repair):
             continue
-        cause_ps = event_ns[bisect_right(event_ns, change.at_ns) - 1] * PS_PER_NS
+        before = bisect_right(event_ns, change.at_ns)
+        cause_ps = event_ns[before - 1] * PS_PER_NS if before else 0
         at_ps = cause_ps + routing.convergence_ps
         if not change.by_kernel:
             at_ps = max(change.at_ns * PS_PER_NS, cause_ps)

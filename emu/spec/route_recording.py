@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from emu.errors import UsageError
+from emu.output_dir import write_text
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -85,10 +86,8 @@ def _document() -> TypeAdapter[RouteRecording]:
 
 
 def write_recording(recording: RouteRecording, path: Path) -> None:
-    """Writes a recording, in one step. Raises OSError."""
-    new = path.with_suffix(".new")
-    new.write_bytes(_document().dump_json(recording))
-    new.replace(path)
+    """Writes a recording, in one step. Raises OSError, EmuError."""
+    write_text(path, _document().dump_json(recording).decode())
 
 
 def read_recording(path: Path) -> RouteRecording:

@@ -113,6 +113,12 @@ def test_routes_that_differ_at_the_start_do_so_from_the_start(recorded: Recorded
     assert recorded.found(QUIET) == [(0, "leaf1", {"h2": [2]})]
 
 
+def test_change_before_the_first_event_has_no_cause(recorded: Recorded) -> None:
+    recorded.changes = [RouteChange(0, "leaf1", {H2: (3,)}, by_kernel=False)]
+    first = reroutings(recorded.spec())[0]
+    assert (first.at_ps, first.cause_ps) == (0, 0)
+
+
 def test_longest_prefix_wins(recorded: Recorded) -> None:
     recorded.first["leaf1"] = {"0.0.0.0/0": (2,), "10.0.0.0/8": (3,), H2: (2, 3)}
     recorded.changes = [

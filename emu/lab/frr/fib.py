@@ -120,11 +120,10 @@ class FibWatch:
         self.failure: OSError | None = None
         threading.Thread(target=self._watch, name="routes", daemon=True).start()
 
-    def is_complete(self) -> bool:
-        """Always True. Raises FabricError if messages were lost."""
+    def refuse_loss(self) -> None:
+        """Raises FabricError if messages were lost."""
         if self.failure is not None:
             raise FabricError(f"messages about routes were lost: {self.failure.strerror}")
-        return True
 
     def _watch(self) -> None:
         try:

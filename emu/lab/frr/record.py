@@ -140,7 +140,8 @@ class Recorder:
             quiet_ns = now_ns - max(since_ns, told_ns, self.watch.last_change_ns)
             is_done = established.keys() == wanted and all(established.values())
             if quiet_ns > wait_s * _NS + (_QUIET_NS if is_done else long_quiet_ns):
-                return self.watch.is_complete()
+                self.watch.refuse_loss()
+                return True
             time.sleep(_SECONDS_BETWEEN_LOOKS)
         return False
 
