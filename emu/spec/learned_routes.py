@@ -1,25 +1,22 @@
 """The routes that a routing protocol gave the switches, from a recording, as changes of routes.
 
-A packet takes the longest prefix that contains its destination. With local repair, a switch takes a
-port without a link out of its routes by itself, `convergence` after the loss; without, it waits for
-the routing protocol.
+With local repair, a switch takes a port without a link out of its routes by itself, `convergence`
+after the loss; without, it waits for the routing protocol.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from ipaddress import IPv4Network
 from typing import NamedTuple
 
 from emu.errors import UsageError
-from emu.spec.outages import PS_PER_NS, Rerouting, degraded, link_events
-from emu.spec.route_recording import Fib, Ports, RouteRecording
+from emu.spec.learned_table import LearnedTable
+from emu.spec.outages import PS_PER_NS, Rerouting, link_events
+from emu.spec.route_recording import Fib, RouteRecording
 from emu.spec.scenario import Spec
 from emu.units import write_time
-from topologies.graph import Cable, Port, Topology
-
-_HOST_BITS = 32
+from topologies.graph import Cable, Topology
 
 
 class _Step(NamedTuple):
@@ -38,13 +35,13 @@ def learned_reroutings(spec: Spec, recording: RouteRecording) -> Iterator[Rerout
     topology = spec.topology.build()
     _refuse_others(spec, topology, recording)
     for switch in topology.switch:
-        table = _Table(topology, switch, recording.first.get(switch, {}))
-        hops = topology.hops_of(switch, topology.host)
+        table = LearnedTable(topology, switch)
+        table.learn(recording.first.get(switch, {}))
         for step in _steps(spec, recording, switch):
-            now = {host: table.hops(host) for host in table.take(step)}
-            changes = {host: ports for host, ports in now.items() if hops.get(host, ()) != ports}
-            hops |= changes
-            if changes:
+            if step.down is not None:
+                table.lose(step.down)
+            table.learn(step.fib)
+            if changes := table.take_changes():
                 yield Rerouting(step.at_ps, switch, changes, step.cause_ps)
 
 
@@ -92,40 +89,3 @@ def _steps(spec: Spec, recording: RouteRecording, switch: str) -> list[_Step]:
             at_ps = max(change.at_ns * PS_PER_NS, cause_ps)
         steps.append(_Step(at_ps, cause_ps, change.fib))
     return sorted(steps, key=lambda step: step.at_ps)
-
-
-class _Table:
-    """The routes of a switch at one moment."""
-
-    def __init__(self, topology: Topology, switch: str, fib: Fib) -> None:
-        self._whole = self._now = topology
-        self._switch = switch
-        self._fib = {IPv4Network(prefix): ports for prefix, ports in fib.items()}
-        self._ports = {port.number: port for port in topology.ports[switch]}
-        self._named = {host.ip: host.name for host in topology.hosts}
-
-    def take(self, step: _Step) -> list[str]:
-        """Returns the hosts whose routes may have changed."""
-        new = {IPv4Network(prefix): ports for prefix, ports in step.fib.items()}
-        self._fib |= new
-        if step.down is not None:
-            self._now = degraded(self._whole, step.down)
-        if new and step.down is None and all(prefix.prefixlen == _HOST_BITS for prefix in new):
-            hosts = (self._named.get(prefix.network_address) for prefix in new)
-            return [host for host in hosts if host is not None]
-        return list(self._whole.host)
-
-    def hops(self, host: str) -> tuple[Port, ...]:
-        """The next hops to a host; none: it is unreachable."""
-        ends = (self._now.peer[port] for port in self._now.ports[host])
-        own = tuple(end for end in ends if end.node == self._switch)
-        return own or tuple(self._ports[number] for number in self._numbers(host))
-
-    def _numbers(self, host: str) -> Ports:
-        """The ports of the longest prefix that contains the host's address."""
-        address = self._whole.host[host].ip
-        if ports := self._fib.get(IPv4Network(address)):
-            return ports
-        wide = (prefix for prefix, ports in self._fib.items() if ports and address in prefix)
-        longest = max(wide, key=lambda prefix: prefix.prefixlen, default=None)
-        return () if longest is None else self._fib[longest]

@@ -16,6 +16,7 @@
 #include "headers/ib_encap.h"
 #include "nic/nic_api.h"
 #include "observe/latency_histogram.h"
+#include "switch/cpu_port.h"
 #include "switch/transit.h"
 
 enum {
@@ -38,7 +39,8 @@ enum { LATE_SENT, LATE_TAKEN_IN, LATE_RETURNED, KEPT_BY_DATAPATH, HISTOGRAMS };
 struct attachment {
     struct channel *channel;
     struct port *end;         /* a cable end; NULL: */
-    struct fabric_switch *sw; /* a switch port that hands packets to the external datapath */
+    struct fabric_switch *sw; /* a switch port: packets of the external datapath, or: */
+    bool is_cpu;              /* packets of the switch's control plane */
     uint32_t number;
     struct sockaddr_ll address;
     int64_t last_stamp_ns; /* of the last frame received */
@@ -57,7 +59,8 @@ struct driver {
     int channel_count;
     struct tun tuns[CHANNELS];
     uint32_t tun_count;
-    struct attachment **by_index; /* by port index */
+    /* By port index: cable ends and the external datapath; the control planes of switches. */
+    struct attachment **by_index, **cpu_by_index;
     struct histogram histograms[HISTOGRAMS];
     struct timeline timeline;
     uint64_t sent, received, lost[LOSSES], dropped;
@@ -157,6 +160,13 @@ static void hand_over(void *datapath, struct switch_port *in, const struct frame
     enqueue(driver, driver->by_index[in->port.index], frame, (struct outgoing){NULL, now});
 }
 
+static void send_to_cpu(void *control_plane, struct switch_port *in, struct frame *frame,
+                        picoseconds now)
+{
+    struct driver *driver = control_plane;
+    enqueue(driver, driver->cpu_by_index[in->port.index], frame, (struct outgoing){frame, now});
+}
+
 static void lost_in_datapath(void *datapath, picoseconds since)
 {
     struct driver *driver = datapath;
@@ -224,6 +234,8 @@ static void deliver(struct driver *driver, const struct rx_frame *rx)
     note_rx_frame(driver, to, rx);
     if (to->end)
         deliver_to_end(driver, to->end, rx->bytes, rx->length);
+    else if (to->is_cpu)
+        cpu_port_send(to->sw, to->number, rx->bytes, rx->length, fabric_now(driver->fabric));
     else
         deliver_to_switch(driver, to, rx);
 }
@@ -352,10 +364,12 @@ struct driver *driver_new(struct fabric *fabric, double slowdown, int wake_fd)
     driver->fabric = fabric;
     driver->slowdown = slowdown;
     driver->by_index = calloc(fabric->port_count, sizeof *driver->by_index);
+    driver->cpu_by_index = calloc(fabric->port_count, sizeof *driver->cpu_by_index);
     driver->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event wake = {.events = EPOLLIN, .data.u32 = WAKE};
     if (!receive_room_init(&driver->room, largest_frame(fabric)) || !driver->by_index ||
-        driver->epoll_fd < 0 || epoll_ctl(driver->epoll_fd, EPOLL_CTL_ADD, wake_fd, &wake) < 0) {
+        !driver->cpu_by_index || driver->epoll_fd < 0 ||
+        epoll_ctl(driver->epoll_fd, EPOLL_CTL_ADD, wake_fd, &wake) < 0) {
         driver_free(driver);
         return NULL;
     }
@@ -364,14 +378,20 @@ struct driver *driver_new(struct fabric *fabric, double slowdown, int wake_fd)
     return driver;
 }
 
+static void free_attachments(const struct driver *driver, struct attachment **by_index)
+{
+    if (by_index)
+        for (uint32_t i = 0; i < driver->fabric->port_count; i++)
+            free(by_index[i]);
+    free(by_index);
+}
+
 void driver_free(struct driver *driver)
 {
     for (int i = 0; i < driver->channel_count; i++)
         channel_free(driver->channels[i]);
-    if (driver->by_index)
-        for (uint32_t i = 0; i < driver->fabric->port_count; i++)
-            free(driver->by_index[i]);
-    free(driver->by_index);
+    free_attachments(driver, driver->by_index);
+    free_attachments(driver, driver->cpu_by_index);
     receive_room_free(&driver->room);
     if (driver->epoll_fd >= 0)
         close(driver->epoll_fd);
@@ -407,7 +427,9 @@ bool driver_add_tun(struct driver *driver, int fd, struct ipoib *ipoib)
     return true;
 }
 
-static struct attachment *attach(struct driver *driver, int channel, int ifindex, uint32_t index)
+/* `place`: where the driver finds it again. */
+static struct attachment *attach(struct driver *driver, int channel, int ifindex,
+                                 struct attachment **place)
 {
     struct channel *on = driver->channels[channel];
     struct attachment *attachment = calloc(1, sizeof *attachment);
@@ -418,13 +440,13 @@ static struct attachment *attach(struct driver *driver, int channel, int ifindex
     attachment->channel = on;
     attachment->address = (struct sockaddr_ll){
         .sll_family = AF_PACKET, .sll_ifindex = ifindex, .sll_halen = ETH_ALEN};
-    driver->by_index[index] = attachment;
+    *place = attachment;
     return attachment;
 }
 
 bool driver_attach_end(struct driver *driver, int channel, int ifindex, uint32_t index, bool paced)
 {
-    struct attachment *attachment = attach(driver, channel, ifindex, index);
+    struct attachment *attachment = attach(driver, channel, ifindex, &driver->by_index[index]);
     if (!attachment)
         return false;
     attachment->end = driver->fabric->ports[index];
@@ -437,7 +459,7 @@ bool driver_attach_datapath(struct driver *driver, int channel, int ifindex,
 {
     int64_t timeout_ns = driver->queues_outside ? QUEUED_TIMEOUT_NS : TRANSIT_TIMEOUT_NS;
     uint32_t index = switch_port(sw, number)->port.index;
-    struct attachment *attachment = attach(driver, channel, ifindex, index);
+    struct attachment *attachment = attach(driver, channel, ifindex, &driver->by_index[index]);
     if (!attachment)
         return false;
     attachment->sw = sw;
@@ -447,6 +469,22 @@ bool driver_attach_datapath(struct driver *driver, int channel, int ifindex,
     sw->hand_over = hand_over;
     sw->lost_in_datapath = lost_in_datapath;
     sw->external_datapath = driver;
+    return true;
+}
+
+bool driver_attach_cpu(struct driver *driver, int channel, int ifindex, struct fabric_switch *sw,
+                       uint32_t number, uint32_t class)
+{
+    uint32_t index = switch_port(sw, number)->port.index;
+    struct attachment *attachment = attach(driver, channel, ifindex, &driver->cpu_by_index[index]);
+    if (!attachment)
+        return false;
+    attachment->sw = sw;
+    attachment->number = number;
+    attachment->is_cpu = true;
+    sw->to_cpu = send_to_cpu;
+    sw->control_plane = driver;
+    sw->cpu_class = (uint8_t) class;
     return true;
 }
 

@@ -36,6 +36,11 @@ bool driver_attach_end(struct driver *driver, int channel, int ifindex, uint32_t
  * `ifindex`. */
 bool driver_attach_datapath(struct driver *driver, int channel, int ifindex,
                             struct fabric_switch *sw, uint32_t number);
+/* Packets between the switch's port `number` and the switch's control plane are on network
+ * interface `ifindex`. All ports of a switch that has one are to be attached, before the run.
+ * `class`: that of packets which it sends. */
+bool driver_attach_cpu(struct driver *driver, int channel, int ifindex, struct fabric_switch *sw,
+                       uint32_t number, uint32_t class);
 /* The IP interface sends and receives its packets on the TUN device `fd`, which does not block. */
 bool driver_add_tun(struct driver *driver, int fd, struct ipoib *ipoib);
 /* The size of a row of `curves`. */

@@ -103,6 +103,15 @@ static void forget_done(struct routes *routes)
     routes->changes_done = 0;
 }
 
+/* The place of a change in the list: behind all that are not later. */
+static uint32_t place_at(const struct routes *routes, picoseconds at)
+{
+    uint32_t place = routes->change_count;
+    while (place > routes->changes_done && routes->changes[place - 1].at > at)
+        place--;
+    return place;
+}
+
 bool routes_add_later(struct routes *routes, picoseconds at, const uint16_t *destinations,
                       uint32_t destination_count, const uint16_t *ports, uint16_t port_count)
 {
@@ -113,10 +122,14 @@ bool routes_add_later(struct routes *routes, picoseconds at, const uint16_t *des
         !keep(routes, ports, port_count, &change.list) ||
         !reach(routes, destinations, destination_count))
         return false;
+    uint32_t place = place_at(routes, at);
+    memmove(routes->changes + place + destination_count, routes->changes + place,
+            (routes->change_count - place) * sizeof change);
     for (uint32_t i = 0; i < destination_count; i++) {
         change.destination = destinations[i];
-        routes->changes[routes->change_count++] = change;
+        routes->changes[place + i] = change;
     }
+    routes->change_count += destination_count;
     return true;
 }
 

@@ -47,7 +47,7 @@ void routes_free(struct routes *routes);
 bool routes_add(struct routes *routes, const uint16_t *destinations, uint32_t destination_count,
                 const uint16_t *ports, uint16_t port_count);
 
-/* The same from time `at` on, which must not be earlier than in the previous call. */
+/* The same from time `at` on. Of two changes at the same time the later call counts. */
 bool routes_add_later(struct routes *routes, picoseconds at, const uint16_t *destinations,
                       uint32_t destination_count, const uint16_t *ports, uint16_t port_count);
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "switch/cpu_port.h"
 #include "switch/egress.h"
 #include "switch/egress_queue.h"
 #include "switch/hoq.h"
@@ -25,6 +26,20 @@ static void refuse(struct fabric_switch *sw, struct switch_port *in, struct fram
     frame_free(sw->pool, frame);
 }
 
+/* A frame that a router cannot forward: it is for the switch itself, or for nobody. */
+SELDOM static void receive_not_ip(struct fabric_switch *sw, struct switch_port *in,
+                                  struct frame *frame, picoseconds now)
+{
+    if (frame->corrupt)
+        refuse(sw, in, frame, &in->counters->corrupt, now);
+    else if (!cpu_port_takes(sw, frame))
+        refuse(sw, in, frame, &in->counters->not_ip, now);
+    else {
+        in->counters->to_cpu++;
+        sw->to_cpu(sw->control_plane, in, frame, now);
+    }
+}
+
 static void receive(struct port *port, struct frame *frame, picoseconds now)
 {
     struct fabric_switch *sw = switch_of(port);
@@ -33,7 +48,7 @@ static void receive(struct port *port, struct frame *frame, picoseconds now)
     if (frame->corrupt && !sw->config.cut_through)
         refuse(sw, in, frame, &in->counters->corrupt, now);
     else if (forwarding->needs_ip && !frame->ip)
-        refuse(sw, in, frame, &in->counters->not_ip, now);
+        receive_not_ip(sw, in, frame, now);
     else if (in->dropping & 1u << frame->tc)
         refuse(sw, in, frame, &in->counters->watchdog.rx_dropped[frame->tc], now);
     else if (ingress_charge(sw, in, frame, now))

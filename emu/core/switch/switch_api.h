@@ -20,7 +20,7 @@ bool switch_pin_flow(struct fabric_switch *sw, uint16_t source, uint16_t destina
 bool switch_add_routes(struct fabric_switch *sw, const uint16_t *destinations,
                        uint32_t destination_count, const uint16_t *ports, uint16_t port_count);
 
-/* The same from `at_ps` on; calls must be in order of time. No ports: unreachable. */
+/* The same from `at_ps` on. No ports: unreachable. */
 bool switch_add_routes_later(struct fabric_switch *sw, int64_t at_ps, const uint16_t *destinations,
                              uint32_t destination_count, const uint16_t *ports,
                              uint16_t port_count);

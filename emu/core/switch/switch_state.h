@@ -103,6 +103,12 @@ struct fabric_switch {
      * whether it has marked it. NULL: it marks what passes the datapath, or there is none. */
     bool (*mark)(void *datapath, const struct switch_port *out, uint8_t queue, struct frame *frame);
     void *external_datapath;
+    /* Passes a frame on to the control plane, which then owns it (cpu_port.h). NULL: there is none.
+     */
+    void (*to_cpu)(void *control_plane, struct switch_port *in, struct frame *frame,
+                   picoseconds now);
+    void *control_plane;
+    uint8_t cpu_class; /* the class of what the control plane sends */
     struct frame *transit[TRANSIT_SLOTS];
     uint32_t transit_next, transit_oldest; /* sequence numbers */
     struct timer transit_check;

@@ -10,6 +10,7 @@ Source: FRR's user guide, Basic Setup; zebra(8), bgpd(8), vtysh(1).
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import time
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from emu.errors import FabricError, HostError
 from emu.lab.command import environment, is_installed, run
+from emu.lab.frr.clock import MachineClock
 from emu.lab.frr.session_log import SessionLog
 from emu.lab.netns import entered
 
@@ -37,10 +39,11 @@ _LAST_LINES = 8
 class Daemons:
     """The FRR of one switch."""
 
-    def __init__(self, switch: str, namespace: int, conf: str) -> None:
+    def __init__(self, switch: str, namespace: int, conf: str, clock: MachineClock) -> None:
         """`namespace`: a process or thread in the switch's network namespace; `conf`: the text of
-        its frr.conf."""
+        its frr.conf; `clock`: that of its timers."""
         self.switch = switch
+        self._clock = clock
         self.folder = FOLDER / switch
         self._namespace = namespace
         self._conf = conf
@@ -80,6 +83,7 @@ class Daemons:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                env={**os.environ, **self._clock.variables},
             )
 
     def configure(self) -> None:
@@ -126,11 +130,14 @@ class Daemons:
         )
         return max(map(int, found), default=0)
 
+    def dead(self) -> list[str]:
+        """The daemons that have ended."""
+        return [name for name, one in self._processes.items() if one.poll() is not None]
+
     def refuse_dead(self) -> None:
         """Raises FabricError if a daemon has ended."""
-        for name, process in self._processes.items():
-            if process.poll() is not None:
-                raise self._failed(f"{name} has ended")
+        for name in self.dead():
+            raise self._failed(f"{name} has ended")
 
     def _vtysh(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
         command = ["vtysh", "--vty_socket", str(self.folder), "--config_dir", str(self.folder)]
