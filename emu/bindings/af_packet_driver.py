@@ -87,6 +87,12 @@ class AfPacketDriver:
         switch = self._fabric.switches[port.node]
         _check(lib.driver_attach_datapath(self._core, channel, ifindex, switch, port.number))
 
+    def attach_cpu(self, channel: int, ifindex: int, port: Port, priority: int) -> None:
+        """Makes this interface the place where the port exchanges packets with the switch's own
+        control plane. `priority`: of what that sends."""
+        switch = self._fabric.switches[port.node]
+        _check(lib.driver_attach_cpu(self._core, channel, ifindex, switch, port.number, priority))
+
     def share_marker(self, depths: int, curves: int) -> None:
         """Shares two eBPF maps with the marker, by their descriptors: the driver writes the
         depth of every queue into `depths`; faults change the marking curves in `curves`."""

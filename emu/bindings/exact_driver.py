@@ -233,7 +233,8 @@ class ExactDriver:
         lib.exact_stop_at_event(self._core, event, _NEVER if until_ps is None else until_ps)
 
     def run_on(self, until_ps: int) -> None:
-        """Without NICs, emulated time runs on up to `until_ps` also when no frame is on the way."""
+        """Without NICs, emulated time runs on up to `until_ps` at least, also without frames on
+        cables."""
         lib.exact_run_on(self._core, until_ps)
 
     def empty_datapath(self) -> None:

@@ -276,6 +276,14 @@ class Fabric:
         ]
         return max(times, default=now_ps)
 
+    def set_routes(self, changes: Mapping[str, Mapping[str, Sequence[int]]], at_ps: int) -> int:
+        """Gives the switches routes (switch -> host -> port numbers) that are in force from `at_ps`
+        on, or from now on if that has passed. Returns that time, in picoseconds."""
+        from_ps = max(at_ps, int(lib.fabric_now(self.core)))
+        for name, own in changes.items():
+            self._ip_routes[name].change(own, from_ps)
+        return from_ps
+
     def hint(self, *, always: bool) -> None:
         """Whether packets carry their next hop to Open vSwitch, because its tables lag behind.
         Switches with a load balancing that it cannot do always give hints. Others with more ports

@@ -63,9 +63,13 @@ class IpRoutes:
         """Changes routes (host -> port numbers) in a running switch, because links changed at
         `cause_ps`. Returns when they are in force, in picoseconds."""
         at_ps = max(cause_ps + self._routing.convergence_ps, now_ps)
+        self.change(changes, at_ps)
+        return at_ps
+
+    def change(self, changes: Mapping[str, Sequence[int]], at_ps: int) -> None:
+        """The same, in force from `at_ps` on, which has not passed."""
         self._change(at_ps, changes)
         lib.switch_routes_added(self._core)
-        return at_ps
 
     def _change(self, at_ps: int, changes: Mapping[str, Sequence[int]]) -> None:
         numbers = {self._address(host): ports for host, ports in changes.items()}

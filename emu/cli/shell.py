@@ -49,11 +49,9 @@ def _shell_in_lab(lab: str | None) -> None:
 def _shell_of_its_own(path: Path, settings: tuple[str, ...]) -> None:
     from emu.lab.ipc.jobs import OpenShell
     from emu.lab.namespace import run_in_lab
-    from emu.lab.rerouting import refuse_bgp
     from emu.runtime.real import slowdown_for
 
     spec = load_spec(path, settings)
-    refuse_bgp(spec)
     slowdown, why = slowdown_for(spec, print_note)
     for note in why:
         print_note(note)

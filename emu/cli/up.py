@@ -28,10 +28,8 @@ from emu.spec.model import Spec, load_spec
 def command(path: Path, settings: tuple[str, ...], name: str | None, clock: str) -> None:
     """Bring SPEC's fabric up and leave it running, without traffic, until `emu down`."""
     from emu.daemon.folder import why_elsewhere
-    from emu.lab.rerouting import refuse_bgp
 
     spec = load_spec(path, settings if name is None else (*settings, f"name={name}"))
-    refuse_bgp(spec)
     if elsewhere := why_elsewhere():
         print_note(elsewhere)
     if clock == EXACT.name:

@@ -140,6 +140,7 @@ class EmulatedTime:
     def run(self) -> None:
         """Runs for a short time, if there is something to run for."""
         self._routing.take_answers(self._fabric)
+        self._driver.run_on(self._routing.in_force_ps)
         if self._why_failed or not self._has_begun or self._routing.awaits_answer:
             return
         try:

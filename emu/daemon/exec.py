@@ -22,6 +22,7 @@ from emu.daemon.messages import GetNamespaces, ShowRdmaSysfs
 from emu.daemon.verbs_socket import PLACE, VARIABLE
 from emu.errors import ExitCode
 from emu.lab.libc import LIBC, checked
+from emu.lab.mounts import show_elsewhere
 from emu.lab.netns import enter
 from emu.lab.rdma_sysfs import view
 from emu.lab.rdma_sysfs.place import tree_of
@@ -57,7 +58,7 @@ def run_in_namespaces(
         environment["LD_PRELOAD"] = " ".join(preloaded)
         environment[VARIABLE] = str(PLACE)
     with nics_in_sysfs(lab, [host] if host else []):
-        code = _in_a_child(lambda: _run(namespaces, command, environment, host))
+        code = _in_a_child(lambda: _run(namespaces, command, environment, host, answer.places))
     if code == 128 + signal.SIGKILL and (ended := lab.why_ended()):
         print(ended, file=sys.stderr)
     return code
@@ -90,9 +91,10 @@ def _run(
     command: Sequence[str],
     environment: Mapping[str, str],
     host: str | None,
+    places: Mapping[str, str],
 ) -> int:
     """Moves the calling process, which must have one thread, into the lab, and runs a command.
-    `host`: whose NIC it sees in /sys.
+    `host`: whose NIC it sees in /sys. `places`: what it finds at other places.
 
     The process itself stays outside the pid namespace that it enters; its children are inside.
     """
@@ -101,7 +103,7 @@ def _run(
         if not _is_ours(namespace):
             enter(namespace)
     _end_with(parent)
-    return _in_a_child(lambda: _become(command, environment, folder, host))
+    return _in_a_child(lambda: _become(command, environment, folder, host, places))
 
 
 def _in_a_child(work: Callable[[], int]) -> int:
@@ -152,9 +154,19 @@ def _is_ours(namespace: int) -> bool:
 
 
 def _become(
-    command: Sequence[str], environment: Mapping[str, str], folder: Path, host: str | None
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    host: str | None,
+    places: Mapping[str, str],
 ) -> int:
     """Replaces this process by the program. Returns an exit code if that fails."""
+    if places:
+        try:
+            show_elsewhere(places)
+        except OSError as error:
+            print(f"the files of FRR cannot be mounted: {error}", file=sys.stderr)
+            return ExitCode.FAILED
     if host is not None:
         view.show_or_explain(host, tree_of(host))
     with suppress(OSError):

@@ -45,9 +45,9 @@ Judge = Callable[[Observation], Fidelity]
 """The verdict on a workload, from the observation of its NICs."""
 
 _SECONDS_BETWEEN_LOOKS = 0.005
-_SECONDS_TO_STAND, _SECONDS_TO_SWEEP = 10.0, 60.0
+_SECONDS_TO_STAND, _SECONDS_TO_ROUTE = 10.0, 60.0
 """Longer than a healthy lab takes to the next instant at which its processes can stand, and than
-time then waits for OpenSM after a link has changed."""
+time then waits for OpenSM or FRR after a link has changed."""
 
 
 class Beginning(NamedTuple):
@@ -190,8 +190,8 @@ class ExactLabClock(LabClock):
         self._shim = shim
         self._table = SharedCounters(file, Layout((TIME_ROW,), tuple(TIME_COLUMNS)))
         self._seconds_to_stand = _SECONDS_TO_STAND
-        if spec.fabric_kind.has_subnet_manager:
-            self._seconds_to_stand += _SECONDS_TO_SWEEP
+        if spec.fabric_kind.has_subnet_manager or spec.has_bgp:
+            self._seconds_to_stand += _SECONDS_TO_ROUTE
         self._why_failed = ""
         self._has_program = False
 

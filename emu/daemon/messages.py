@@ -113,11 +113,15 @@ class Namespaces:
     """The environment variables that programs in the lab need."""
     tasks: dict[str, int]
     """Every host -> a process or thread in its namespaces; also the lab's own."""
+    places: dict[str, str]
+    """What a program on the node finds at other places: where -> what, in the order in which to
+    mount them."""
 
 
 @message
 class GetNamespaces(Query[Namespaces]):
-    """What are the namespaces of this node? None, or a switch: the lab's own."""
+    """What are the namespaces of this node? None, or a switch without an operating system of its
+    own: the lab's."""
 
     node: str | None = None
 

@@ -26,6 +26,7 @@ from emu.lab.plan import (
     AddCable,
     AddHost,
     AddSwitch,
+    AddSystem,
     AttachMarker,
     HoldUdpPort,
     LoadRoutes,
@@ -89,8 +90,12 @@ class BuiltLab:
         self.net.add_host(step.name, step.ip, self.pids[step.name], step.interface)
 
     @_do.register
+    def _add_system(self, step: AddSystem) -> None:
+        self.pids[step.switch] = keep_host()
+
+    @_do.register
     def _add_switch(self, step: AddSwitch) -> None:
-        self.net.add_switch(step.name, step.dpid, self.pids[LAB])
+        self.net.add_switch(step.name, step.dpid, self.pids.get(step.name, self.pids[LAB]))
 
     @_do.register
     def _add_cable(self, step: AddCable) -> None:

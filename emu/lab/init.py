@@ -10,6 +10,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import emu.quick_imports  # noqa: F401 - what follows takes less time
@@ -30,6 +31,7 @@ from emu.lab.ipc.jobs import (
 )
 from emu.lab.ipc.messages import Failure, Started
 from emu.lab.mininet_command import run_mininet
+from emu.lab.mounts import mount
 from emu.lab.namespace import PRIVATE
 from emu.lab.session import JobResult, run_exact, run_session
 from emu.lab.shell import run_shell
@@ -37,6 +39,7 @@ from emu.lab.supervisor import Supervisor
 from emu.resources import exhausted_resource
 from emu.streams import guard_streams
 
+_SHARED_MEMORY = Path("/dev/shm")
 Handler = Callable[[Any, Supervisor], JobResult]
 """A function that does a job. It returns a message and open files."""
 
@@ -80,8 +83,11 @@ def _accept(owner: Channel) -> tuple[Job[Any], list[int]]:
 
 
 def make_private() -> None:
-    """Gives the lab its own /run."""
+    """Gives the lab its own /run, and its own /dev/shm: libfaketime and others leave files there,
+    named after process ids, of which every lab has the same."""
     run(["mount", "-n", "-t", "tmpfs", "-o", "mode=755", "tmpfs", str(PRIVATE)])
+    if _SHARED_MEMORY.is_dir():
+        mount("tmpfs", str(_SHARED_MEMORY), kind="tmpfs", options="mode=1777")
 
 
 if __name__ == "__main__":

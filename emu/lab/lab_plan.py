@@ -130,7 +130,10 @@ def plan_lab(request: LabRequest, machine: Machine) -> LabPlan:
     with_ib0, ib0_notes = _decide_ib0(request, machine, needed=tcp)
     marker, step, marker_notes = _plan_marker(request, topology, plane)
     nodes = plan_nodes(
-        topology, bridges=plane == "ovs", infiniband=not spec.fabric_kind.is_ethernet
+        topology,
+        bridges=plane == "ovs",
+        infiniband=not spec.fabric_kind.is_ethernet,
+        systems=has_systems(request),
     )
     return LabPlan(
         request,
@@ -153,6 +156,12 @@ def plan_lab(request: LabRequest, machine: Machine) -> LabPlan:
 def has_management(request: LabRequest, topology: Topology) -> bool:
     """Whether the hosts get a management network."""
     return request.interactive and management_network.is_part_of(topology, exact=request.exact)
+
+
+def has_systems(request: LabRequest) -> bool:
+    """Whether each switch has an operating system of its own, in which FRR runs: where its packets
+    cross the emulated cables."""
+    return request.interactive and request.spec.has_bgp and not request.exact
 
 
 def _routing(request: LabRequest) -> Literal["subnet manager", "lab"] | None:

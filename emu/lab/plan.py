@@ -57,6 +57,13 @@ class AddHost:
 
 
 @dataclass(frozen=True)
+class AddSystem:
+    """A namespace for the operating system of a switch."""
+
+    switch: str
+
+
+@dataclass(frozen=True)
 class AddSwitch:
     """A Mininet switch. StartSwitches makes its bridge."""
 
@@ -144,6 +151,7 @@ class PlaceRed:
 
 Step = (
     AddHost
+    | AddSystem
     | AddSwitch
     | AddCable
     | NoIpv6
@@ -164,9 +172,14 @@ def port_indexes(topology: Topology) -> dict[Port, int]:
     return {port: index for index, port in enumerate(topology.switch_ports)}
 
 
-def plan_nodes(topology: Topology, *, bridges: bool, infiniband: bool = False) -> list[Step]:
-    """The steps for Mininet's nodes. Mininet knows switches and cables only with `bridges`."""
+def plan_nodes(
+    topology: Topology, *, bridges: bool, infiniband: bool = False, systems: bool = False
+) -> list[Step]:
+    """The steps for Mininet's nodes. Mininet knows switches and cables only with `bridges`.
+    `systems`: whether each switch has an operating system of its own."""
     steps: list[Step] = []
+    if systems:
+        steps += [AddSystem(switch.name) for switch in topology.switches]
     for host in topology.hosts:
         own = ib0.NAME if infiniband else topology.ports[host.name][0].interface
         steps.append(AddHost(host.name, str(host.ip), "" if bridges else own))

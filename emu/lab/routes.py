@@ -15,7 +15,7 @@ of a flow take one path. Flows of higher priority choose the next hop differentl
                chooses and writes the port to the fourth byte of its transit tag
 
 When links change in an interactive lab, the tables are updated (`change_lines`,
-`emu.lab.rerouting`); until then the shim's hints replace them.
+`emu.lab.openflow_tables`); until then the shim's hints replace them.
 
 The tag is in the source MAC: no other flow may match, hash or change it. Packets that are not IPv4
 to a known host are dropped, for example ARP (neighbours are static) and IPv6. Pause frames end in
@@ -26,7 +26,8 @@ Left out: ICMP time exceeded and unreachable.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
@@ -34,7 +35,7 @@ from emu.bindings.source_ports import source_ports
 from emu.spec.pinning import pins_of
 from emu.spec.rerouting import MAX_HINTED_PORTS, is_hinted, reroutings
 from emu.spec.scenario import Spec
-from topologies.graph import Port, Topology
+from topologies.graph import Port
 from topologies.seeds import ecmp_seed
 
 _ROUTE_PRIORITY, _PINNED_PRIORITY, _HINTED_PRIORITY = 100, 200, 300
@@ -65,10 +66,20 @@ class Group:
     hops: tuple[Hop, ...]
 
     def line(self) -> str:
-        """The group as a line of an `ovs-ofctl bundle`. A bucket's id is its port number."""
-        buckets = (f"bucket=bucket_id:{hop.port},actions={hop.actions()}" for hop in self.hops)
+        """The group as a line of an `ovs-ofctl bundle`. A bucket's id is its port number.
+
+        A hop that is there twice gets twice the flows.
+        """
+        buckets = (
+            f"bucket=bucket_id:{hop.port}{_weight(count)},actions={hop.actions()}"
+            for hop, count in Counter(self.hops).items()
+        )
         method = f"selection_method=hash,selection_method_param={self.seed},{_HASHED}"
         return f"group add group_id={self.id},type=select,{method},{','.join(buckets)}"
+
+
+def _weight(count: int) -> str:
+    return f",weight:{count}" if count > 1 else ""
 
 
 @dataclass(frozen=True)
@@ -118,6 +129,8 @@ class RouteTable:
         yield "flow add priority=0,actions=drop"
 
 
+NextHops = Mapping[str, tuple[Port, ...]]
+"""Host -> the ports of a switch towards it; none: unreachable."""
 GroupIds = dict[tuple[Port, ...], int]
 """Next hops -> the number of their group at a switch."""
 
@@ -130,8 +143,8 @@ def route_tables(spec: Spec, *, live: bool = False) -> list[RouteTable]:
     return [
         route_table(
             spec,
-            topology,
             name,
+            topology.next_hops[name],
             {},
             hinted=live or is_hinted(spec, name, [c for c in changes if c.switch == name]),
         )
@@ -140,24 +153,25 @@ def route_tables(spec: Spec, *, live: bool = False) -> list[RouteTable]:
 
 
 def route_table(
-    spec: Spec, topology: Topology, switch: str, ids: GroupIds, *, hinted: bool
+    spec: Spec, switch: str, next_hops: NextHops, ids: GroupIds, *, hinted: bool
 ) -> RouteTable:
-    """A switch's table when the fabric is `topology`: the spec's, or what is left of it.
+    """A switch's table with these next hops to hosts.
 
     Groups that are not in `ids` yet are added there. `hinted`: whether the shim may choose.
     """
-    next_hops = topology.next_hops[switch]
+    topology = spec.topology.build()
+    next_hops = {host: ports for host, ports in next_hops.items() if ports}
     seed = ecmp_seed(spec.switch(switch).routing.seed_of(spec.seed), topology.switch[switch])
     groups: dict[tuple[Port, ...], Group] = {}
     for ports in next_hops.values():
-        if len(ports) > 1 and ports not in groups:
+        if len(set(ports)) > 1 and ports not in groups:
             number = ids.setdefault(ports, len(ids) + 1)
             groups[ports] = Group(number, seed, _hops(spec, ports))
     routes = (
         Route(topology.host[host].ip, groups.get(ports) or _hops(spec, ports)[0])
         for host, ports in next_hops.items()
     )
-    chosen = [*_pinned(spec, topology, switch), *(_hinted(spec, switch) if hinted else ())]
+    chosen = [*_pinned(spec, switch, next_hops), *(_hinted(spec, switch) if hinted else ())]
     return RouteTable(switch, tuple(groups.values()), tuple(routes), tuple(chosen))
 
 
@@ -175,10 +189,11 @@ def change_lines(before: RouteTable, after: RouteTable) -> Iterator[str]:
             yield f"group delete group_id={group.id}"
 
 
-def _pinned(spec: Spec, topology: Topology, switch: str) -> Iterator[Chosen]:
-    """The pinned flows whose path is a shortest one."""
+def _pinned(spec: Spec, switch: str, next_hops: NextHops) -> Iterator[Chosen]:
+    """The pinned flows whose path is one of the next hops."""
+    topology = spec.topology.build()
     for pin in pins_of(spec, switch, source_ports):
-        if pin.port not in topology.hops(switch, pin.dst):
+        if pin.port not in next_hops.get(pin.dst, ()):
             continue
         src, dst = topology.host[pin.src].ip, topology.host[pin.dst].ip
         match = f"udp,nw_src={src},nw_dst={dst},udp_src={pin.udp_source}"

@@ -33,8 +33,10 @@ class RouteChanges:
         self._routing = routing
         self._changed_ps = 0
         """The emulated time of the latest link change."""
-        self._in_force_ps = 0
+        self.in_force_ps = 0
         """The emulated time from which all switches use the latest routes."""
+        self._number = 0
+        """That of the latest routes."""
         self._loaded = True
         """Whether Open vSwitch's tables have the latest routes."""
         self._hints = False
@@ -52,8 +54,7 @@ class RouteChanges:
             return
         at_ps, down = changes
         if not fabric.spec.fabric_kind.has_subnet_manager:
-            fabric.hint(always=True)
-            self._hints, self._loaded = True, False
+            self._choose(fabric)
         self._changed_ps, self.awaits_answer = at_ps, True
         names = tuple(sorted(fabric.topology.port_name[cable.a] for cable in down))
         self._routing.send(LinksChanged(at_ps, names))
@@ -69,16 +70,29 @@ class RouteChanges:
                 ports = fabric.topology.port_named
                 cables = frozenset(fabric.topology.cable[ports[name]] for name in down)
                 self._converge(at_ps, fabric.follow(lfts, cables, at_ps, seconds))
-            case Routes(at_ps, changes):
-                self._converge(at_ps, fabric.reroute(changes, at_ps))
-            case RoutesLoaded(at_ps):
-                self._loaded = at_ps == self._changed_ps
+            case Routes():
+                self._follow(fabric, message)
+            case RoutesLoaded(number):
+                self._loaded = number == self._number and not self.awaits_answer
                 self.rely_on_tables(fabric)
             case Unanswered(at_ps):
                 self._answered(at_ps)
 
+    def _follow(self, fabric: Fabric, routes: Routes) -> None:
+        self._number = routes.number
+        self._choose(fabric)
+        in_force_ps = fabric.reroute(routes.changes, routes.at_ps)
+        for step in routes.learned:
+            in_force_ps = max(in_force_ps, fabric.set_routes(step.changes, step.at_ps))
+        self._converge(routes.at_ps, in_force_ps)
+
+    def _choose(self, fabric: Fabric) -> None:
+        """The shim chooses next hops until Open vSwitch's tables have the latest routes."""
+        fabric.hint(always=True)
+        self._hints, self._loaded = True, False
+
     def _converge(self, at_ps: int, in_force_ps: int) -> None:
-        self._in_force_ps = in_force_ps
+        self.in_force_ps = in_force_ps
         self._routing.send(Converging(at_ps, in_force_ps))
         self._answered(at_ps)
 
@@ -88,7 +102,7 @@ class RouteChanges:
 
     def rely_on_tables(self, fabric: Fabric) -> None:
         """Ends the hints when Open vSwitch's tables have the routes that are in force."""
-        if self._hints and self._loaded and fabric.now_ns * PS_PER_NS > self._in_force_ps:
+        if self._hints and self._loaded and fabric.now_ns * PS_PER_NS > self.in_force_ps:
             fabric.hint(always=False)
             self._hints = False
 

@@ -24,6 +24,7 @@ from emu.lab import ib0, ovs
 from emu.lab.build import BuiltLab
 from emu.lab.cpu import CpuMeter
 from emu.lab.exact_subnet import ExactSubnet
+from emu.lab.frr.live_bgp import ExactBgp, RealBgp
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.codec import Message
 from emu.lab.ipc.jobs import RunExact, RunResult, RunTraffic
@@ -36,7 +37,7 @@ from emu.lab.nic_process import NicProcess, set_up_nics
 from emu.lab.plan import OVS, SHIM
 from emu.lab.probe import require
 from emu.lab.processes import carry_out, set_up_tcp, wait_for, wait_for_all
-from emu.lab.rerouting import LiveRouting
+from emu.lab.rerouting import LiveRouting, StaticRouting
 from emu.lab.supervisor import Supervisor
 from emu.measure.cpu import CpuSamples
 from emu.measure.records import MarkedBy
@@ -135,7 +136,7 @@ def _carry_out(plan: LabPlan, supervisor: Supervisor, programs: Programs) -> Ses
     tcp = supervisor.spawn("the TCP process", programs.tcp) if plan.tcp else None
     lab = _build(plan, supervisor, shim)
     marker, marker_notes = _attach_marker(plan, lab)
-    subnet, routing = _start_routing(plan, supervisor)
+    subnet, routing = _start_routing(plan, lab, supervisor)
     memory = None
     if plan.request.exact and plan.request.workload:
         memory = shared_memory(len(plan.request.spec.topology.build().hosts))
@@ -185,7 +186,7 @@ def _attach_marker(plan: LabPlan, lab: BuiltLab) -> tuple[MarkedBy, tuple[str, .
 
 
 def _start_routing(
-    plan: LabPlan, supervisor: Supervisor
+    plan: LabPlan, lab: BuiltLab, supervisor: Supervisor
 ) -> tuple[LiveSubnet | None, LiveRouting | None]:
     spec = plan.request.spec
     if plan.routing == "subnet manager" and plan.request.exact:
@@ -194,8 +195,20 @@ def _start_routing(
         all_hosts = plan.ib0 or not plan.request.workload
         return LiveSubnet(spec, spec.topology.build(), supervisor, all_hosts=all_hosts), None
     if plan.routing == "lab":
-        return None, LiveRouting(spec, bridges=plan.plane == "ovs")
+        routing = _routing_of(plan, lab)
+        routing.attend()
+        return None, routing
     return None, None
+
+
+def _routing_of(plan: LabPlan, lab: BuiltLab) -> LiveRouting:
+    spec, bridges = plan.request.spec, plan.plane == "ovs"
+    if not spec.has_bgp:
+        return StaticRouting(spec, bridges=bridges)
+    if plan.request.exact:
+        return ExactBgp(spec, bridges=bridges)
+    systems = {switch: lab.pids[switch] for switch in spec.topology.build().switch}
+    return RealBgp(spec, systems, bridges=bridges, slowdown=plan.request.slowdown)
 
 
 def _send_shim_setup(
@@ -207,6 +220,7 @@ def _send_shim_setup(
     memory: int | None,
 ) -> None:
     request = plan.request
+    cpu_ports = manager.cpu_ports if isinstance(manager, RealBgp) else None
     setup = SetUpShim(
         spec=request.spec.to_json(),
         slowdown=request.slowdown,
@@ -216,9 +230,11 @@ def _send_shim_setup(
         out=request.out,
         subnet=manager.connect() if isinstance(manager, LiveSubnet) else request.subnet,
         rerouted=manager is not None,
+        cpu_ports=cpu_ports.interfaces if cpu_ports else {},
         exact=request.exact,
     )
     files = [manager.far.fileno()] if manager else []
+    files += [cpu_ports.socket.fileno()] if cpu_ports else []
     shared = [lab.marker.depths, lab.marker.curves] if lab.marker else []
     if request.exact:
         files += [] if memory is None else [memory]
@@ -256,14 +272,16 @@ def _workers(lab: BuiltLab, nics: NicProcess | None) -> dict[str, int]:
 
 
 def start(session: Session) -> int:
-    """Starts the emulation of all processes at the same moment.
+    """Starts the emulation of all processes at the same moment, and then the control plane.
 
-    Returns that moment, in ns of CLOCK_MONOTONIC; it is in the near future.
+    Returns that moment, in ns of CLOCK_MONOTONIC; it may be in the near future.
     """
     at_ns = time.monotonic_ns() + NS_UNTIL_START
     for process in (session.shim, session.rnic, session.tcp):
         if process is not None:
             process.send(Start(at_ns))
+    if session.routing is not None:
+        session.routing.start()
     return at_ns
 
 

@@ -39,6 +39,7 @@ def emulate(channel: Channel) -> None:
     spec = spec_from_json(setup.spec)
     topology = spec.topology.build()
     routing = RoutingLink(channel, _take_routing_channel(setup, files))
+    cpu_socket = socket.socket(fileno=files.pop(0)) if setup.cpu_ports else None
     fabric = Fabric(
         spec,
         topology,
@@ -56,6 +57,8 @@ def emulate(channel: Channel) -> None:
         fabric.capture(captured_ports(spec, topology))
         fabric.sample()
         _attach(driver, fabric, setup)
+        if cpu_socket is not None:
+            _attach_control_planes(driver, fabric, setup, cpu_socket)
         if files:
             driver.share_marker(*files)
         fabric.prefault()
@@ -91,6 +94,16 @@ def _attach(driver: AfPacketDriver, fabric: Fabric, setup: SetUpShim) -> None:
         for switch in topology.switches:
             for port in topology.ports[switch.name]:
                 driver.attach_datapath(wire, socket.if_nametoindex(port.interface), port)
+
+
+def _attach_control_planes(
+    driver: AfPacketDriver, fabric: Fabric, setup: SetUpShim, opened: socket.socket
+) -> None:
+    channel = driver.add_socket(opened)
+    for name, interface in setup.cpu_ports.items():
+        port = fabric.topology.port_named[name]
+        priority = fabric.spec.switch(port.node).routing.bgp.priority
+        driver.attach_cpu(channel, interface, port, priority)
 
 
 def _with_a_kernel_that_sends(fabric: Fabric, setup: SetUpShim) -> Set[str]:

@@ -45,7 +45,7 @@ def problems_now(spec: Spec, before: LabSnapshot, after: LabSnapshot) -> list[st
     return [
         *(sentence for sentence, _ in found),
         *_watchdogs(spec, after, named),
-        *_links(after),
+        *_links(spec, after),
     ]
 
 
@@ -107,15 +107,18 @@ def _taken_out(counters: RawCounters) -> str:
     return f"has taken it out of PFC and has dropped {dropped:,} packets"
 
 
-def _links(snapshot: LabSnapshot) -> Iterator[str]:
+def _links(spec: Spec, snapshot: LabSnapshot) -> Iterator[str]:
     if not snapshot.links or not snapshot.links[-1].down:
         return
     last = snapshot.links[-1]
     for port in last.down:
-        yield f"Link down: {port}, by {cause_of(snapshot, port)}; {_routes(snapshot, last)}"
+        yield f"Link down: {port}, by {cause_of(snapshot, port)}; {_routes(spec, snapshot, last)}"
 
 
-def _routes(snapshot: LabSnapshot, change: LinkChange) -> str:
+def _routes(spec: Spec, snapshot: LabSnapshot, change: LinkChange) -> str:
     if change.in_force_ns is None or change.in_force_ns > snapshot.time_ns:
         return "packets that are routed over it are lost until routes have converged"
-    return f"routes have avoided it since {format_time_ns(change.in_force_ns)}"
+    when = format_time_ns(change.in_force_ns)
+    if spec.has_bgp:  # each switch changes its own, and nobody knows which is the last
+        return f"routes changed last at {when}"
+    return f"routes have avoided it since {when}"

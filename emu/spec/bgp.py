@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from emu.spec import references
 from emu.spec.base import Model
 from emu.spec.notes import note
-from emu.spec.quantities import OFF, OFF_SCHEMA, OFF_WRITTEN, Integer, Time
+from emu.spec.quantities import OFF, OFF_SCHEMA, OFF_WRITTEN, Integer, Priority, Time
 from emu.units import write_time
 
 _PS_PER_MS = 10**9
@@ -114,6 +114,12 @@ class Bgp(Model):
             why="leaves differ in their numbers, so a spine's routes would not be equal without it",
             source=references.RFC7938,
         ),
+    )
+    priority: Priority = Field(
+        default=7,
+        description="Priority of the switch's packets of BGP and BFD on emulated cables, in a lab "
+        "that stays up.",
+        json_schema_extra=note(why="no other packet has it unless a spec says so"),
     )
     shutdown: tuple[str, ...] = Field(
         default=(),

@@ -10,11 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from emu.bgp.recorder import with_learned_routes
 from emu.bmwg import failover
-from emu.cli.main import cli
 from emu.errors import EmuError, FabricError, HostError, UsageError
 from emu.lab.frr import daemons
 from emu.spec.model import Spec, spec_from_text
@@ -258,14 +256,3 @@ def test_failover_takes_until_the_last_switch_knows() -> None:
     assert outage.cut_off == []
     last_ps = max(change.at_ps for change in reroutings(spec))
     assert max(change.at_ps for change in outage.changes) == last_ps > 50 * 10**9
-
-
-@pytest.mark.parametrize("command", [["up"], ["up", "--clock", "exact"], ["shell"]])
-def test_labs_that_stay_up_refuse_bgp_at_once(command: list[str], tmp_path: Path) -> None:
-    spec = tmp_path / "bgp.emu.yml"
-    spec.write_text(LEAF_SPINE + BGP % "" + TRAFFIC)
-    ended = CliRunner().invoke(cli, [command[0], str(spec), *command[1:]])
-    assert ended.exit_code != 0
-    said = f"{ended.output}{ended.exception}"
-    assert "a lab that stays up has no BGP" in said
-    assert "building the lab" not in said

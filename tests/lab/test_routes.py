@@ -60,7 +60,7 @@ def leaf1_without(spec: Spec, cable: str, ids: GroupIds) -> RouteTable:
     """leaf1's table after the loss of a cable, or its first table if `cable` is empty."""
     topology = spec.topology.build()
     down = frozenset({topology.cable[topology.port_named[cable]]} if cable else ())
-    return route_table(spec, degraded(topology, down), "leaf1", ids, hinted=True)
+    return route_table(spec, "leaf1", degraded(topology, down).next_hops["leaf1"], ids, hinted=True)
 
 
 def test_a_lost_link_leaves_no_bucket_behind() -> None:

@@ -90,8 +90,8 @@ void exact_stop_at_link_changes(struct exact_driver *driver);
  * next. Without new work, frames of programs, another `until_ps` or exact_hold, that is EXACT_IDLE
  * or EXACT_STANDS at the same time again. */
 void exact_stop_at_event(struct exact_driver *driver, const bool *event, int64_t until_ps);
-/* Of the switches: emulated time runs on up to `until_ps`, alone or beside programs, also without
- * frames on the way. */
+/* Of the switches: emulated time runs on up to `until_ps` at least, alone or beside programs, also
+ * without frames on the way. */
 void exact_run_on(struct exact_driver *driver, int64_t until_ps);
 /* Returns when the external datapath has given all packets back, or the run has failed. */
 void exact_empty_datapath(struct exact_driver *driver);

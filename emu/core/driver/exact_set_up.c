@@ -213,7 +213,8 @@ void exact_stop_at_link_changes(struct exact_driver *driver)
 
 void exact_run_on(struct exact_driver *driver, int64_t until_ps)
 {
-    driver->runs_on_until = until_ps;
+    if (until_ps > driver->runs_on_until)
+        driver->runs_on_until = until_ps;
 }
 
 void exact_set_workload(struct exact_driver *driver, struct workload *workload)

@@ -18,12 +18,15 @@ _ENVIRONMENT = ("PATH", "OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR")
 
 def answer(lab: ServedLab, query: GetNamespaces) -> Answer:
     pids, hosts = lab.session.lab.pids, lab.topology.host
-    if query.node is not None:
-        lab.check_node(query.node)
-    task = pids[query.node] if query.node in hosts else pids[LAB]
     own = {key: value for key, value in environment().items() if key in _ENVIRONMENT}
     tasks = {name: pids[name] for name in (LAB, *hosts)}
-    return Namespaces(own, tasks), _opened(task)
+    if query.node is not None:
+        lab.check_node(query.node)
+    routing = lab.session.routing
+    system = routing.systems.get(query.node or "") if routing else None
+    if system is not None:
+        return Namespaces(own | system.environment, tasks, system.places), _opened(system.task)
+    return Namespaces(own, tasks, {}), _opened(tasks.get(query.node or LAB, pids[LAB]))
 
 
 def _opened(task: int) -> list[int]:

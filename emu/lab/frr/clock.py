@@ -1,9 +1,9 @@
 """The clock of FRR's daemons: the machine's, or one that can be slowed down while they run.
 
 In a lab on the real clock, emulated time passes `slowdown` times slower than the machine's. A BGP
-that waits 75 ms there must wait 75 ms of emulated time. libfaketime gives the daemons such a clock,
-and reads its rate from a file at each look at the clock. The clock goes on where it is when the
-rate changes (FAKETIME_XRESET), so that no timer ends too early or too late.
+that waits 75 ms there must wait 75 ms of emulated time. libfaketime gives the daemons such a clock.
+At each look at it, it reads a file with the rate and a time of day. When the file has changed, the
+clock goes on from that time: the present, so that no timer ends too early or too late.
 
 What the kernel measures stays the machine's: TCP's retransmission timers.
 """
@@ -11,6 +11,7 @@ What the kernel measures stays the machine's: TCP's retransmission timers.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 from emu.lab.emulated_time import library
@@ -33,15 +34,15 @@ class DaemonClock(MachineClock):
             "LD_PRELOAD": str(library()),
             "FAKETIME_TIMESTAMP_FILE": str(file),
             "FAKETIME_NO_CACHE": "1",
-            "FAKETIME_XRESET": "1",
+            "TZ": "UTC",
         }
-        self._set_rate(1)
+        self._write("+0 x1")
 
     def slow_down(self, slowdown: float) -> None:
         """From now on the clock is `slowdown` times slower than the machine's."""
-        self._set_rate(1 / slowdown)
+        self._write(f"@{datetime.now(UTC):%Y-%m-%d %H:%M:%S.%f} x{1 / slowdown:.12g}")
 
-    def _set_rate(self, rate: float) -> None:
+    def _write(self, line: str) -> None:
         new = self._file.with_suffix(".new")
-        new.write_text(f"+0 x{rate:.12g}\n")
+        new.write_text(f"{line}\n")
         new.replace(self._file)  # no daemon reads half a line

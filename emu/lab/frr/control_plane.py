@@ -71,23 +71,33 @@ class ControlPlane:
         return is_still
 
     def settle(
-        self, deadline_s: float, wanted: Sessions, long_quiet_ns: int = LONG_QUIET_NS
+        self,
+        deadline_s: float,
+        wanted: Sessions,
+        long_quiet_ns: int = LONG_QUIET_NS,
+        *,
+        may_be_dead: bool = False,
     ) -> bool:
         """Waits until exactly the `wanted` sessions are established, all neighbours have told all,
         and no route changes any more; or until nothing has happened for long, if sessions fail.
-        False: the deadline was first. Raises FabricError if a daemon ends."""
+        False: the deadline was first.
+
+        Raises FabricError if a daemon ends; with `may_be_dead` not, and sessions with a switch
+        without bgpd do not count."""
         since_ns = told_ns = time.monotonic_ns()
         wait_s = max(daemons.advertisement_interval_s() for daemons in self.daemons.values())
         before: dict[tuple[str, str], bool] = {}
         while time.monotonic() < deadline_s:
             now_ns = time.monotonic_ns()
-            for daemons in self.daemons.values():
-                daemons.refuse_dead()
-            established = self.established()
+            if not may_be_dead:
+                for daemons in self.daemons.values():
+                    daemons.refuse_dead()
+            dead = self._without_bgp()
+            established = {end: told for end, told in self.established().items() if end not in dead}
             if established != before:
                 told_ns, before = now_ns, established
             quiet_ns = now_ns - max(since_ns, told_ns, self.watch.last_change_ns)
-            is_done = established.keys() == wanted and all(established.values())
+            is_done = established.keys() == wanted - dead and all(established.values())
             if quiet_ns > wait_s * NS + (QUIET_NS if is_done else long_quiet_ns):
                 self.watch.refuse_loss()
                 return True
@@ -113,6 +123,17 @@ class ControlPlane:
             for interface, session in daemons.log.sessions.items()
             if session.established
         }
+
+    def _without_bgp(self) -> Sessions:
+        """Both ends of the sessions of switches whose bgpd has ended."""
+        gone = [
+            port
+            for switch, daemons in self.daemons.items()
+            if "bgpd" in daemons.dead()
+            for port in session_ports(self._topology, switch)
+        ]
+        ends = (*gone, *(self._topology.peer[port] for port in gone))
+        return {(port.node, port.interface) for port in ends}
 
     def session_changes(self) -> Iterator[SessionChange]:
         """All changes so far, those of one switch in order of time, by time.monotonic_ns."""

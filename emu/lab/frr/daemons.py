@@ -27,8 +27,11 @@ FOLDER = Path("/run/frr")
 """In the lab's own /run."""
 _LIBRARY = Path("/usr/lib/frr")
 """Debian's folder of daemons, which is in no PATH."""
+_GROUPS = FOLDER / "group"
 _GROUP = "frrvty"
 """Debian's group of those who may use vtysh."""
+ENVIRONMENT = {"VTYSH_HISTFILE": str(FOLDER / ".history")}
+"""For programs on a switch: vtysh would keep its history in the user's home."""
 _AT_START = "hostname {switch}\nlog timestamp precision 6\nlog file {log} informational\n"
 """What a daemon reads before vtysh gives it its frr.conf."""
 _SECONDS_TO_START = 30.0
@@ -147,7 +150,7 @@ class Daemons:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env=environment(),
+            env={**environment(), **ENVIRONMENT},
         )
 
     def _failed(self, what: str) -> FabricError:
@@ -165,9 +168,15 @@ def prepare_files() -> None:
     """Makes the folder of all daemons, and lets the lab's root, which is the only user of a lab
     without root, be in the group that FRR's programs ask for. Raises FabricError."""
     FOLDER.mkdir()
-    groups = FOLDER / "group"
-    groups.write_text(f"root:x:0:\n{_GROUP}:x:0:root\n")
-    run(["mount", "-n", "--bind", str(groups), "/etc/group"])
+    _GROUPS.write_text(f"root:x:0:\n{_GROUP}:x:0:root\n")
+    run(["mount", "-n", "--bind", str(_GROUPS), "/etc/group"])
+
+
+def places_of(switch: str) -> dict[str, str]:
+    """Where a program on a switch expects FRR's files -> where they are, in the order in which to
+    mount them."""
+    own = str(FOLDER / switch)
+    return {"/etc/group": str(_GROUPS), "/etc/frr": own, str(FOLDER): own}
 
 
 def version() -> str:

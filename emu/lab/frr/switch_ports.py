@@ -12,7 +12,6 @@ far end is set down, as with a pulled plug.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping, Sequence, Set
 
 from emu.bgp.numbering import loopback
@@ -71,9 +70,9 @@ class SwitchPorts:
         """Turns offloads off at both ends: what crosses is complete packets, with checksums."""
         for name, namespace in self._pids.items():
             with entered(namespace):
-                for _, interface in socket.if_nameindex():
-                    if name == CABLES or interface.startswith(f"{name}-"):
-                        turn_offloads_off(interface)
+                for port in self._topology.switch_ports:
+                    if name in (CABLES, port.node):
+                        turn_offloads_off(port.interface)
 
     def carry_out(self, steps: Sequence[NetStep]) -> None:
         """Carries out steps in the namespaces of switches and cables."""

@@ -3,6 +3,8 @@ sweep."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from emu.lab.ipc.codec import message
 from emu.subnet.subnet import Lfts
 
@@ -40,14 +42,30 @@ class Sweep:
     """Wall-clock time from the link change to the new tables."""
 
 
+NumbersByHost = dict[str, tuple[int, ...]]
+"""Host -> port numbers of a switch; none: the host cannot be reached."""
+
+
+class RouteStep(NamedTuple):
+    """Routes that a routing protocol has learned."""
+
+    at_ps: int
+    """When they are in force; now if that has passed."""
+    changes: dict[str, NumbersByHost]
+    """By switch."""
+
+
 @message
 class Routes:
     """From the lab, on Ethernet: follow these routes. Answered by `Converging`."""
 
+    number: int
+    """Counts these messages."""
     at_ps: int
     """The time of the link change that the routes answer."""
-    changes: dict[str, dict[str, tuple[int, ...]]]
-    """Switch -> host -> port numbers; empty: the host cannot be reached."""
+    changes: dict[str, NumbersByHost]
+    """By switch: routes that are in force `convergence` after that time."""
+    learned: tuple[RouteStep, ...] = ()
 
 
 @message
@@ -64,8 +82,8 @@ class Converging:
 class RoutesLoaded:
     """From the lab: Open vSwitch's tables have the routes, too."""
 
-    at_ps: int
-    """The time of the link change that the routes answer."""
+    number: int
+    """That of the latest `Routes` whose routes they have."""
 
 
 @message

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from emu.lab.ipc.codec import Query, message
 from emu.lab.ipc.messages import Done
 from emu.measure.counter_layout import Layout
@@ -21,7 +23,8 @@ class ShimReady:
 class SetUpShim(Query[ShimReady]):
     """Set up all switches and cables.
 
-    Open files, in this order: with `rerouted` the channel to the lab's routing thread; with marker
+    Open files, in this order: with `rerouted` the channel to the lab's routing thread; with
+    `cpu_ports` a packet socket for their interfaces; with marker
     `ebpf` the maps of queue depths and of marking curves.
     """
 
@@ -39,6 +42,9 @@ class SetUpShim(Query[ShimReady]):
     rerouted: bool
     """Whether the lab routes again when links change; the open files then begin with the channel
     to its routing thread."""
+    cpu_ports: dict[str, int] = field(default_factory=dict)
+    """Ports of switches -> the index of the interface where they exchange packets with the switch's
+    own control plane."""
     exact: bool = False
     """Whether emulated time waits for frames. The open files are then, after that channel, the
     memory that the shim shares with the NICs (not in an interactive lab, where NICs join later)

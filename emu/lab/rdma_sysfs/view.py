@@ -13,10 +13,9 @@ import sys
 from pathlib import Path
 
 from emu.lab.libc import LIBC, checked
+from emu.lab.mounts import MS_BIND, MS_RDONLY, MS_REMOUNT, mount, unshare_mounts
 
-_CLONE_NEWNS = 0x00020000
 _MNT_DETACH = 2
-_MS_RDONLY, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 1, 1 << 5, 1 << 12, 1 << 14, 1 << 18
 _CLASSES = Path("/sys/class")
 _OF_RDMA = "infiniband"
 """The names of RDMA's classes begin so."""
@@ -40,10 +39,9 @@ def show(tree: Path) -> None:
     The calling process must have one thread, and be in the host's namespaces. Raises OSError; /sys
     is as it was then.
     """
-    checked(LIBC.unshare(_CLONE_NEWNS))
-    _mount(None, "/", flags=_MS_REC | _MS_PRIVATE)
+    unshare_mounts()
     kernels = os.open(_CLASSES, os.O_PATH)
-    _mount("tmpfs", str(_CLASSES), kind="tmpfs", options="mode=755")
+    mount("tmpfs", str(_CLASSES), kind="tmpfs", options="mode=755")
     try:
         _fill(Path(f"/proc/self/fd/{kernels}"), tree / "class")
     except OSError:
@@ -79,13 +77,6 @@ def _merge(kernels: Path, own: Path, place: Path) -> None:
 def _show(folder: Path, place: Path, *, read_only: bool = False) -> None:
     """Shows a folder at a new place."""
     place.mkdir()
-    _mount(str(folder), str(place), flags=_MS_BIND)
+    mount(str(folder), str(place), flags=MS_BIND)
     if read_only:
-        _mount(None, str(place), flags=_MS_REMOUNT | _MS_BIND | _MS_RDONLY)
-
-
-def _mount(
-    source: str | None, place: str, *, kind: str = "", flags: int = 0, options: str = ""
-) -> None:
-    what = None if source is None else os.fsencode(source)
-    checked(LIBC.mount(what, os.fsencode(place), kind.encode(), flags, options.encode()))
+        mount(None, str(place), flags=MS_REMOUNT | MS_BIND | MS_RDONLY)
