@@ -18,7 +18,6 @@ from emu.daemon.serve import serve_lab
 from emu.errors import EmuError, ExitCode
 from emu.lab.command import run
 from emu.lab.fork_server import ForkServer
-from emu.lab.frr.record import record_routes
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.jobs import (
     Job,
@@ -70,6 +69,12 @@ def main(handlers: Mapping[type[Job[Any]], Handler]) -> None:
     os._exit(ExitCode.OK)
 
 
+def _record_routes(job: RecordRoutes, supervisor: Supervisor) -> JobResult:
+    from emu.lab.frr.record import record_routes  # takes time, and other jobs need none of it
+
+    return record_routes(job, supervisor)
+
+
 def _accept(owner: Channel) -> tuple[Job[Any], list[int]]:
     """The job from the owner, and its open files. Ends the lab if the owner is gone already."""
     try:
@@ -95,7 +100,7 @@ if __name__ == "__main__":
         {
             RunTraffic: run_session,
             RunExact: run_exact,
-            RecordRoutes: record_routes,
+            RecordRoutes: _record_routes,
             OpenShell: run_shell,
             ServeLab: serve_lab,
             RunMininet: run_mininet,

@@ -54,6 +54,15 @@ class System(NamedTuple):
     """Variables for programs."""
 
 
+class CpuPorts(NamedTuple):
+    """Where the shim exchanges packets with the operating systems of switches."""
+
+    socket: socket.socket
+    """For all interfaces."""
+    interfaces: dict[str, int]
+    """The name of each port of a switch -> the index of its interface."""
+
+
 class LiveRouting(ABC):
     """The routes of a lab's fabric. It exists before the fabric starts."""
 
@@ -64,6 +73,8 @@ class LiveRouting(ABC):
         self.notes: list[str] = []
         """Notes for the lab's user."""
         self.links = LinkHistory()
+        self.cpu_ports: CpuPorts | None = None
+        """Where control planes exchange packets with the emulated switches, if they do."""
         near, self.far = socket.socketpair()
         """The shim's end of the channel."""
         self._shim = Channel(near)

@@ -24,7 +24,6 @@ from emu.lab import ib0, ovs
 from emu.lab.build import BuiltLab
 from emu.lab.cpu import CpuMeter
 from emu.lab.exact_subnet import ExactSubnet
-from emu.lab.frr.live_bgp import ExactBgp, RealBgp
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.codec import Message
 from emu.lab.ipc.jobs import RunExact, RunResult, RunTraffic
@@ -205,6 +204,8 @@ def _routing_of(plan: LabPlan, lab: BuiltLab) -> LiveRouting:
     spec, bridges = plan.request.spec, plan.plane == "ovs"
     if not spec.has_bgp:
         return StaticRouting(spec, bridges=bridges)
+    from emu.lab.frr.live_bgp import ExactBgp, RealBgp  # takes time, and few labs need it
+
     if plan.request.exact:
         return ExactBgp(spec, bridges=bridges)
     systems = {switch: lab.pids[switch] for switch in spec.topology.build().switch}
@@ -220,7 +221,7 @@ def _send_shim_setup(
     memory: int | None,
 ) -> None:
     request = plan.request
-    cpu_ports = manager.cpu_ports if isinstance(manager, RealBgp) else None
+    cpu_ports = manager.cpu_ports if isinstance(manager, LiveRouting) else None
     setup = SetUpShim(
         spec=request.spec.to_json(),
         slowdown=request.slowdown,

@@ -13,6 +13,8 @@ from tests.support.user import User
 from tests.support.waiting import eventually
 
 EXACT = ("--clock", "exact")
+REAL = ("--clock", "real", "--set", "slowdown=2000")
+"""Without a trial of the machine, which takes some ten seconds."""
 
 FlowTimes = tuple[int, int | None, int | None]
 """Start, end and retransmitted packets."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.exact_lab import EXACT
+from tests.support.exact_lab import EXACT, REAL
 from tests.support.lab_fabrics import clos_spec
 from tests.support.user import wait
 from tests.support.verbs_compile import compiled, needs_verbs
@@ -27,7 +27,7 @@ MORE_KB = 1500
 
 @pytest.fixture(scope="module", params=["exact", "real"])
 def lab(open_folder: Path, request: pytest.FixtureRequest) -> Iterator[ProgramsLab]:
-    words = EXACT if request.param == "exact" else ("--clock", "real")
+    words = EXACT if request.param == "exact" else REAL
     spec = json.dumps(json.loads(clos_spec()) | {"slowdown": 500})
     with programs_lab(open_folder, spec, *words) as up:
         yield up

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.background_lab import capturing
-from tests.support.exact_lab import EXACT
+from tests.support.exact_lab import EXACT, REAL
 from tests.support.lab_fabrics import clos_spec
 from tests.support.printed import fields
 from tests.support.tshark import number, tshark
@@ -22,7 +22,7 @@ from tests.verbs.program_table import Row, figure_in, rows
 
 SERVER, CLIENT = "h1", "h3"
 SPECS = {"RoCE": clos_spec("roce"), "InfiniBand": clos_spec("ib")}
-CLOCKS = {"exact": EXACT, "real": ("--clock", "real")}
+CLOCKS = {"exact": EXACT, "real": REAL}
 ROWS = sorted(rows(), key=lambda row: (row.clock, row.fabric))
 
 ROCE_BYTES = 8 + 14 + 20 + 8 + 12 + 4 + 4 + 12

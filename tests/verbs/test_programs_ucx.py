@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.exact_lab import EXACT
+from tests.support.exact_lab import EXACT, REAL
 from tests.support.lab_fabrics import clos_spec
 from tests.support.user import ROOT
 from tests.support.verbs_programs import ProgramsLab, programs_lab
@@ -20,7 +20,7 @@ UD_ALONE = ("env", "UCX_TLS=ud_verbs", "UCX_NET_DEVICES=emu_0:1")
 LABS = {
     "roce-exact": ("roce", EXACT),
     "ib-exact": ("ib", EXACT),
-    "roce-real": ("roce", ("--clock", "real")),
+    "roce-real": ("roce", REAL),
 }
 
 pytestmark = pytest.mark.skipif(

@@ -13,20 +13,19 @@ import threading
 import time
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from emu.bgp.frr_conf import frr_confs
 from emu.bindings.packet_socket import packet_socket
 from emu.errors import FabricError
 from emu.lab.frr.clock import DaemonClock, MachineClock
 from emu.lab.frr.control_plane import SECONDS_TO_SETTLE, ControlPlane
-from emu.lab.frr.daemons import ENVIRONMENT, places_of
+from emu.lab.frr.daemons import ENVIRONMENT, places_of, require_frr
 from emu.lab.frr.mesh import Mesh
 from emu.lab.frr.switch_ports import SwitchPorts
 from emu.lab.ipc.routing import LinksChanged, RouteStep
 from emu.lab.namespace import PRIVATE
 from emu.lab.netns import entered
-from emu.lab.rerouting import LiveRouting, System, numbers_of
+from emu.lab.rerouting import CpuPorts, LiveRouting, System, numbers_of
 from emu.spec.learned_table import LearnedTable
 from emu.spec.outages import Hops
 from emu.spec.route_recording import RouteChange
@@ -49,7 +48,8 @@ class BgpRouting(LiveRouting):
     """What both clocks have in common."""
 
     def __init__(self, spec: Spec, *, bridges: bool) -> None:
-        """Raises UsageError: a frr.conf cannot be used."""
+        """Raises UsageError: a frr.conf cannot be used; HostError: FRR is not installed."""
+        require_frr()
         super().__init__(spec, bridges=bridges)
         self._confs = frr_confs(spec)
         self._learned = {switch: LearnedTable(self.whole, switch) for switch in self.whole.switch}
@@ -130,15 +130,6 @@ class BgpRouting(LiveRouting):
                     if (switch, name) not in told:
                         told.add((switch, name))
                         self.notes.append(f"{name} on {switch} has ended; {_AFTER_A_DEATH[name]}")
-
-
-class CpuPorts(NamedTuple):
-    """Where the shim exchanges packets with the operating systems of switches."""
-
-    socket: socket.socket
-    """For all interfaces."""
-    interfaces: dict[str, int]
-    """The name of each port of a switch -> the index of its interface."""
 
 
 class RealBgp(BgpRouting):
