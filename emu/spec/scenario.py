@@ -13,6 +13,7 @@ from emu.spec.about import About
 from emu.spec.base import Model
 from emu.spec.checks.check import Check
 from emu.spec.classes import Classes
+from emu.spec.device import Device
 from emu.spec.fault import Fault
 from emu.spec.formula import expected_numbers
 from emu.spec.headroom import reserved_of
@@ -119,6 +120,11 @@ class Spec(Model):
     topology: TopologySpec = Field(description="Hosts, switches and cables.")
     switches: SwitchDefaults = Field(default=SwitchDefaults(), description="What the switches do.")
     hosts: HostDefaults = Field(default=HostDefaults(), description="What the hosts' NICs do.")
+    devices: dict[str, Device] = Field(
+        default={},
+        description="The real devices that nodes stand for, by node; names alone, which do not "
+        "change a run.",
+    )
     subnet: SubnetSpec = Field(
         default=SubnetSpec(), description="Settings of the InfiniBand subnet manager."
     )

@@ -16,6 +16,7 @@ from emu.spec.diagnostic import Diagnostic
 from emu.spec.rules import (
     bgp,
     checks,
+    devices,
     faults,
     hosts,
     operations,
@@ -34,6 +35,7 @@ _ON_THE_GRAPH = (
     *plane.RULES,
     *switches.RULES,
     *hosts.RULES,
+    *devices.RULES,
     *faults.RULES,
     *routing.ON_THE_GRAPH,
     *bgp.RULES,

@@ -1,0 +1,97 @@
+"""What an export gives back of a configuration that was imported.
+
+The report calls a row taken only if an export writes the same row again. Names of rows that differ
+from those that an export chooses are kept in `devices.NAME.names`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from emu.imports.report import Outcome, Report
+from emu.sonic.cabling import Node
+from emu.sonic.config_db import Config, Entry, Findings, Key, read_config
+from emu.sonic.rows import Tables
+from emu.sonic.tables import TABLES, Reference
+from emu.sonic.writing import tables_of
+from emu.spec.scenario import Spec
+
+
+def own_names(spec: Spec, switch: str, config: Config) -> dict[str, dict[str, str]]:
+    """Table -> the name that an export chooses for a row -> the name in the configuration.
+
+    Rows correspond if the same place refers to them, e.g. the scheduler of a port's queue.
+    """
+    names: dict[str, dict[str, str]] = {}
+    for _ in range(2):  # pools are referred to by profiles, whose own names come first
+        exported = _config(tables_of(spec, switch, names).tables)
+        names = _corresponding(exported, config) | names
+    return names
+
+
+def _corresponding(exported: Config, config: Config) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for table, key, field, kind in _references(exported):
+        ours, theirs = exported.at(table, *key), config.at(table, *key)
+        name = theirs.get(field) if theirs is not None else None
+        if ours is not None and name and name not in kind.otherwise:
+            found.setdefault(kind.table, {}).setdefault(ours.get(field), name)
+    return {
+        table: own
+        for table, names in found.items()
+        if (own := {ours: theirs for ours, theirs in _one_to_one(names) if ours != theirs})
+    }
+
+
+def note_returned(spec: Spec, node: Node, report: Report) -> None:
+    """Calls those rows approximated that were taken, and that an export does not give back."""
+    assert node.config is not None, "only switches with a file are exported"
+    exported = _config(tables_of(spec, node.name).tables)
+    cabled = set(node.ports.values())
+    for entry in node.config.entries:
+        for field in entry.fields:
+            row = entry.row(field)
+            if report.outcome(row) is Outcome.TAKEN:
+                differing = _differing(entry, field, exported, cabled)
+                if differing is not None:
+                    report.approximated(row, f"an export writes {differing}")
+
+
+def _config(tables: Tables) -> Config:
+    """The rows of an export, as they would be read."""
+    findings = Findings()
+    config = read_config(json.dumps(tables).encode(), "the export", "", findings)
+    findings.check()
+    return config
+
+
+def _references(config: Config) -> Iterator[tuple[str, Key, str, Reference]]:
+    """Each field that names a row, for each port and number."""
+    for entry in config.entries:
+        for field, kind in TABLES[entry.table].fields.items():
+            if isinstance(kind, Reference) and entry.get(field) is not None:
+                for key in entry.keys:
+                    yield entry.table, key, field, kind
+
+
+def _one_to_one(names: dict[str, str]) -> list[tuple[str, str]]:
+    """The pairs of which each side stands in one pair only."""
+    values = list(names.values())
+    return [(ours, theirs) for ours, theirs in names.items() if values.count(theirs) == 1]
+
+
+def _differing(entry: Entry, field: str, exported: Config, cabled: set[str]) -> str | None:
+    """What an export has otherwise; None: it has the same. Ports without a cable do not count."""
+    table = TABLES[entry.table]
+    name = str(table.each[0].parse(field)) if table.each else field
+    if entry.table == "CABLE_LENGTH" and field not in cabled:
+        return None
+    for key in entry.keys:
+        if table.by_port and key[0] not in cabled and key[0] not in table.words:
+            continue
+        other = exported.at(entry.table, *key)
+        value = None if other is None else other.values.get(name)
+        if value != entry.values.get(name):
+            return "no such row" if other is None or value is None else other.fields[name]
+    return None
