@@ -7,7 +7,7 @@ from those that an export chooses are kept in `devices.NAME.names`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from emu.imports.report import Outcome, Report
 from emu.sonic.cabling import Node
@@ -17,6 +17,9 @@ from emu.sonic.tables import TABLES, Reference
 from emu.sonic.writing import tables_of
 from emu.spec.scenario import Spec
 
+_POOLS = "BUFFER_POOL"
+"""Profiles refer to pools, so that the names of profiles come first."""
+
 
 def own_names(spec: Spec, switch: str, config: Config) -> dict[str, dict[str, str]]:
     """Table -> the name that an export chooses for a row -> the name in the configuration.
@@ -24,18 +27,20 @@ def own_names(spec: Spec, switch: str, config: Config) -> dict[str, dict[str, st
     Rows correspond if the same place refers to them, e.g. the scheduler of a port's queue.
     """
     names: dict[str, dict[str, str]] = {}
-    for _ in range(2):  # pools are referred to by profiles, whose own names come first
+    for stage in (lambda table: table != _POOLS, lambda table: table == _POOLS):
         exported = _config(tables_of(spec, switch, names).tables)
-        names = _corresponding(exported, config) | names
+        names |= _corresponding(exported, config, stage)
     return names
 
 
-def _corresponding(exported: Config, config: Config) -> dict[str, dict[str, str]]:
+def _corresponding(
+    exported: Config, config: Config, of_stage: Callable[[str], bool]
+) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for table, key, field, kind in _references(exported):
         ours, theirs = exported.at(table, *key), config.at(table, *key)
         name = theirs.get(field) if theirs is not None else None
-        if ours is not None and name and name not in kind.otherwise:
+        if of_stage(kind.table) and ours is not None and name and name not in kind.otherwise:
             found.setdefault(kind.table, {}).setdefault(ours.get(field), name)
     return {
         table: own
@@ -67,8 +72,8 @@ def _config(tables: Tables) -> Config:
 
 
 def _references(config: Config) -> Iterator[tuple[str, Key, str, Reference]]:
-    """Each field that names a row, for each port and number."""
-    for entry in config.entries:
+    """Each field that names a row, for each port and number; those of lossless profiles first."""
+    for entry in sorted(config.entries, key=lambda own: "xoff" not in own.fields):
         for field, kind in TABLES[entry.table].fields.items():
             if isinstance(kind, Reference) and entry.get(field) is not None:
                 for key in entry.keys:
