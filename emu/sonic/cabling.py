@@ -1,160 +1,45 @@
-"""The fabric of all switches' DEVICE_NEIGHBOR tables: nodes under emu's names, and cables.
+"""The cables of all switches' DEVICE_NEIGHBOR tables, each once, if both ends agree.
 
     leaf1.json   DEVICE_NEIGHBOR|Ethernet4  name spine1, port Ethernet1
     spine1.json  DEVICE_NEIGHBOR|Ethernet1  name leaf1, port Ethernet4      the same cable
 
-SONiC's ToRRouter is emu's leaf, and its LeafRouter emu's spine. A server's NIC port is a host, so a
-server with two cables is two hosts. A neighbour of another type without a file is a switch of which
-only the cables are known.
+A server's NIC port is a host, so a server with two cables is two hosts. A neighbour of another type
+without a file is a switch of which only the cables are known.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import count
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 from emu.errors import SpecError
 from emu.imports.report import Report, Row
 from emu.sonic.config_db import Config, Entry, Findings, natural
+from emu.sonic.device_types import Devices
+from emu.sonic.fabric import End, Fabric, FoundCable
+from emu.sonic.naming import named_fabric
 from emu.units import BPS_PER_MBPS, write_rate
 
-ROLES = {
-    "ToRRouter": "leaf",
-    "LeafRouter": "spine",
-    "SpineRouter": "core",
-    "BackEndToRRouter": "leaf",
-    "BackEndLeafRouter": "spine",
-    "UpperSpineRouter": "core",
-    "FabricSpineRouter": "core",
-}
-"""SONiC's types of devices -> roles in emu."""
-OTHER_ROLE = "sw"
-_SERVER = "server"
 _DEFAULT_METRES = 5
-
-
-class End(NamedTuple):
-    """One end of a cable, by SONiC's names."""
-
-    device: str
-    port: str
-
-
-@dataclass(frozen=True)
-class FoundCable:
-    """A cable, once for both ends. `a` is a switch with a file."""
-
-    a: End
-    b: End
-    rate_bps: int
-    metres: int
-
-
-@dataclass
-class Node:
-    """A switch or a host: emu's name and the device's."""
-
-    name: str
-    device: str
-    type: str = ""
-    hwsku: str = ""
-    config: Config | None = None
-    ports: dict[str, str] = field(default_factory=dict)
-    """emu's name of the port (`h1`, `spine1#2`) -> the device's."""
-
-
-@dataclass(frozen=True)
-class Cable:
-    """A cable between two of emu's nodes."""
-
-    a: str
-    b: str
-    rate_bps: int
-    metres: int
-
-
-@dataclass(frozen=True)
-class Fabric:
-    """All nodes and cables, in order of their names."""
-
-    switches: tuple[Node, ...]
-    hosts: tuple[Node, ...]
-    cables: tuple[Cable, ...]
 
 
 def read_cabling(configs: Sequence[Config], report: Report) -> Fabric:
     """The fabric. Raises SpecError with all contradictions between the files."""
     findings = Findings()
-    devices = _Devices(configs, findings, report)
+    devices = Devices(configs, findings, report)
     cables = _Cables(configs, devices, findings, report).found()
     findings.check()
     if not cables:
         raise SpecError(
             [f"{configs[0].file}: DEVICE_NEIGHBOR: no port has a neighbour, so there is no fabric"]
         )
-    return _named(cables, devices)
-
-
-class _Devices:
-    """What is known of each device: its file, its type and its model."""
-
-    def __init__(self, configs: Sequence[Config], findings: Findings, report: Report) -> None:
-        self.config = {config.name: config for config in configs}
-        self.type: dict[str, str] = {}
-        self.hwsku: dict[str, str] = {}
-        self._said: dict[str, Row] = {}
-        self._findings = findings
-        for config in configs:
-            own = config.at("DEVICE_METADATA", "localhost")
-            if own is None or own.get("type") is None:
-                row = Row(config.file, "DEVICE_METADATA", "localhost", "type")
-                report.approximated(row, f"not given; its role is {OTHER_ROLE}")
-                self.type[config.name] = ""
-            else:
-                self._learn(config.name, own, report)
-        for config in configs:
-            for entry in config.table("DEVICE_NEIGHBOR_METADATA"):
-                self._learn(entry.key, entry, report)
-
-    def is_server(self, device: str) -> bool:
-        """Whether a device is a host. One of which nothing is known is."""
-        known = self.type.get(device)
-        return device not in self.config and (not known or known.lower().startswith(_SERVER))
-
-    def role(self, device: str) -> str:
-        return ROLES.get(self.type.get(device, ""), OTHER_ROLE)
-
-    def _learn(self, device: str, entry: Entry, report: Report) -> None:
-        for field_name, known in (("type", self.type), ("hwsku", self.hwsku)):
-            value = entry.get(field_name)
-            if value is None:
-                continue
-            if field_name == "type" and known.setdefault(device, value) != value:
-                self._findings.add(
-                    entry.row("type"),
-                    f"{device} is a {value} here and a {known[device]} in {self._said[device]}; "
-                    "a device has one type",
-                )
-            known.setdefault(device, value)
-            if field_name == "type":
-                self._said.setdefault(device, entry.row("type"))
-                report.taken(entry.row(field_name), "the role: " + self._role_text(device))
-            else:
-                report.taken(entry.row(field_name), "devices.NAME.model")
-
-    def _role_text(self, device: str) -> str:
-        return "a host" if self.is_server(device) else self.role(device)
+    return named_fabric(cables, devices)
 
 
 class _Cables:
     """Finds each cable once, and compares what both ends say."""
 
     def __init__(
-        self, configs: Sequence[Config], devices: _Devices, findings: Findings, report: Report
+        self, configs: Sequence[Config], devices: Devices, findings: Findings, report: Report
     ) -> None:
         self._configs = configs
         self._devices = devices
@@ -308,71 +193,6 @@ def _length(config: Config | None, port: str) -> tuple[Entry | None, str, int]:
 def _joins(known: FoundCable | None, cable: FoundCable) -> bool:
     """Whether a cable that is known already joins the same two ports."""
     return known is not None and {known.a, known.b} == {cable.a, cable.b}
-
-
-# --- emu's names ---
-
-
-def _named(cables: Sequence[FoundCable], devices: _Devices) -> Fabric:
-    names = _switch_names(cables, devices)
-    switches = {
-        device: Node(
-            name,
-            device,
-            devices.type.get(device, ""),
-            devices.hwsku.get(device, ""),
-            devices.config.get(device),
-        )
-        for device, name in names.items()
-    }
-    hosts = {
-        cable: Node(f"h{number}", cable.b.device, devices.type.get(cable.b.device, ""))
-        for number, cable in enumerate(_to_hosts(cables, names), start=1)
-    }
-    made: list[Cable] = []
-    numbered: Counter[tuple[str, str]] = Counter()
-    for cable in sorted(cables, key=_by_rate):
-        a, b = switches[cable.a.device], hosts.get(cable) or switches[cable.b.device]
-        for own, far, end in ((a, b, cable.a), (b, a, cable.b)):
-            numbered[own.name, far.name] += 1
-            number = numbered[own.name, far.name]
-            if end.port:
-                own.ports[far.name if number == 1 else f"{far.name}#{number}"] = end.port
-        made.append(Cable(a.name, b.name, cable.rate_bps, cable.metres))
-    return Fabric(
-        tuple(sorted(switches.values(), key=lambda node: natural(node.name))),
-        tuple(hosts.values()),
-        tuple(sorted(made, key=lambda cable: (natural(cable.a), natural(cable.b)))),
-    )
-
-
-def _to_hosts(cables: Sequence[FoundCable], names: Mapping[str, str]) -> list[FoundCable]:
-    """The cables to hosts, in the order of their switches and ports."""
-    to_hosts = [cable for cable in cables if cable.b.device not in names]
-    return sorted(to_hosts, key=lambda own: (natural(names[own.a.device]), natural(own.a.port)))
-
-
-def _by_rate(cable: FoundCable) -> tuple[object, ...]:
-    """By rate and delay, as topologies number the cables between the same two nodes."""
-    return cable.rate_bps, cable.metres, natural(cable.a.port)
-
-
-def _switch_names(cables: Sequence[FoundCable], devices: _Devices) -> dict[str, str]:
-    """emu's name of each switch: its own if it is a role and a number, else the next free."""
-    ends = sorted({end.device for cable in cables for end in (cable.a, cable.b)}, key=natural)
-    roles = {device: devices.role(device) for device in ends if not devices.is_server(device)}
-    names = {
-        device: device
-        for device, role in roles.items()
-        if re.fullmatch(f"{role}[1-9][0-9]{{0,3}}", device)
-    }
-    taken = set(names.values())
-    for device, role in roles.items():
-        if device not in names:
-            free = (f"{role}{number}" for number in count(1))
-            names[device] = next(name for name in free if name not in taken)
-            taken.add(names[device])
-    return names
 
 
 def unconnected(configs: Sequence[Config], fabric: Fabric, report: Report) -> None:

@@ -14,8 +14,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from emu.sonic.buffers import LossyLimit, PortPfc
 from emu.sonic.egress import STRICT, Schedule, WredCurve
+from emu.sonic.lossy_queues import LossyLimit
+from emu.sonic.pfc_profiles import PortPfc
 from emu.sonic.qos_maps import PortClasses
 from emu.sonic.switch_settings import PortSettings, SwitchSettings
 from emu.sonic.watchdog import WatchdogSettings
@@ -25,12 +26,10 @@ from emu.units import write_size
 Section = dict[str, Any]
 
 
-def switch_section(
-    settings: SwitchSettings, ports: Mapping[str, str], buffer_bytes: int
-) -> Section:
+def switch_section(settings: SwitchSettings, ports: Mapping[str, str]) -> Section:
     """The keys of a switch. `ports`: emu's name of each port -> SONiC's."""
     own = {name: settings.ports[port] for name, port in ports.items()}
-    section: Section = {"buffer": write_size(buffer_bytes)}
+    section: Section = {"buffer": write_size(settings.pool_bytes + _reserved(settings))}
     if settings.reserved_bytes:
         section["reserved"] = write_size(settings.reserved_bytes)
     section |= _lossy(settings.lossy)
@@ -57,6 +56,14 @@ def switch_section(
         for name, port in own.items()
     }
     return section | _nonempty({"ports": _nonempty(differing)})
+
+
+def _reserved(settings: SwitchSettings) -> int:
+    """The bytes of the buffer that are not in the shared pool: headroom, and what all ports and
+    priorities reserve."""
+    profiles = [port.pfc for port in settings.ports.values() if port.pfc is not None]
+    headroom = sum(len(own.priorities) * (own.headroom_bytes or 0) for own in profiles)
+    return headroom + len(settings.ports) * PRIORITIES * settings.reserved_bytes
 
 
 def layered(sections: Mapping[str, Section], roles: Mapping[str, str]) -> Section:

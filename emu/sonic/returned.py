@@ -10,9 +10,8 @@ import json
 from collections.abc import Callable, Iterator
 
 from emu.imports.report import Outcome, Report
-from emu.sonic.cabling import Node
 from emu.sonic.config_db import Config, Entry, Findings, Key, read_config
-from emu.sonic.rows import Tables
+from emu.sonic.rows import Tables, renamed, whole_names
 from emu.sonic.tables import TABLES, Reference
 from emu.sonic.writing import tables_of
 from emu.spec.scenario import Spec
@@ -26,11 +25,16 @@ def own_names(spec: Spec, switch: str, config: Config) -> dict[str, dict[str, st
 
     Rows correspond if the same place refers to them, e.g. the scheduler of a port's queue.
     """
+    tables = tables_of(spec, switch, {}).tables
     names: dict[str, dict[str, str]] = {}
     for stage in (lambda table: table != _POOLS, lambda table: table == _POOLS):
-        exported = _config(tables_of(spec, switch, names).tables)
+        exported = _config(renamed(tables, names))
         names |= _corresponding(exported, config, stage)
-    return names
+    whole = {table: whole_names(own, list(tables[table])) for table, own in names.items()}
+    return {
+        table: {ours: theirs for ours, theirs in own.items() if ours != theirs}
+        for table, own in whole.items()
+    }
 
 
 def _corresponding(
@@ -49,12 +53,15 @@ def _corresponding(
     }
 
 
-def note_returned(spec: Spec, node: Node, report: Report) -> None:
-    """Calls those rows approximated that were taken, and that an export does not give back."""
-    assert node.config is not None, "only switches with a file are exported"
-    exported = _config(tables_of(spec, node.name).tables)
-    cabled = set(node.ports.values())
-    for entry in node.config.entries:
+def note_returned(
+    spec: Spec, switch: str, config: Config, cabled: set[str], report: Report
+) -> None:
+    """Calls those rows approximated that were taken, and that an export does not give back.
+
+    `cabled`: the ports that have a cable.
+    """
+    exported = _config(tables_of(spec, switch).tables)
+    for entry in config.entries:
         for field in entry.fields:
             row = entry.row(field)
             if report.outcome(row) is Outcome.TAKEN:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, groupby
 
 from emu.sonic.tables import TABLES, Reference
@@ -51,19 +51,31 @@ def spans(numbers: Iterable[int]) -> list[str]:
 
 def renamed(tables: Tables, names: Names) -> Tables:
     """The tables with other names of rows, also where fields refer to them."""
+    whole = {table: whole_names(names.get(table, {}), list(rows)) for table, rows in tables.items()}
     return {
         table: {
-            names.get(table, {}).get(key, key): _renamed_fields(table, fields, names)
-            for key, fields in rows.items()
+            whole[table][key]: _renamed_fields(table, fields, whole) for key, fields in rows.items()
         }
         for table, rows in tables.items()
     }
 
 
-def _renamed_fields(table: str, fields: Fields, names: Names) -> Fields:
+def whole_names(names: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
+    """The name of every row. One whose name another row gets has a number added to its own."""
+    given = {key: names[key] for key in keys if key in names}
+    taken = set(given.values())
+    whole = {}
+    for key in keys:
+        if key not in given:
+            whole[key] = next(name for name in _numbered(key) if name not in taken)
+            taken.add(whole[key])
+    return whole | given
+
+
+def _renamed_fields(table: str, fields: Fields, whole: Names) -> Fields:
     result = {}
     for field, value in fields.items():
         kind = TABLES[table].fields.get(field)
-        own = names.get(kind.table, {}) if isinstance(kind, Reference) else {}
+        own = whole.get(kind.table, {}) if isinstance(kind, Reference) else {}
         result[field] = own.get(value, value)
     return result

@@ -6,16 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from emu.imports.report import Report
-from emu.sonic.buffers import (
-    LossyLimit,
-    PortPfc,
-    note_lossy_groups,
-    read_lossy_limit,
-    read_pfc,
-    read_pool,
-)
 from emu.sonic.config_db import Config
 from emu.sonic.egress import Schedule, WredCurve, read_curves, read_schedule
+from emu.sonic.lossy_queues import LossyLimit, read_lossy_limit
+from emu.sonic.pfc_profiles import PortPfc, read_pfc
+from emu.sonic.pools import note_lossy_groups, read_pool
 from emu.sonic.qos_maps import PortClasses, note_pfc_maps, note_priority_groups, read_classes
 from emu.sonic.watchdog import WatchdogSettings, read_watchdog
 from emu.units import write_size

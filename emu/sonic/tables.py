@@ -122,7 +122,7 @@ TABLES: dict[str, Table] = {
             "hwsku": Text(),
             "hostname": Text(),
             "buffer_model": OneOf(("traditional", "dynamic")),
-            "bgp_asn": Text(),
+            "bgp_asn": Whole(1, 4_294_967_294),
         },
     ),
     "PORT": Table(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from emu.imports.report import Report, Row
-from emu.sonic.buffers import pfc_row
 from emu.sonic.config_db import Config, Entry
+from emu.sonic.pfc_profiles import pfc_row
 
 DEFAULT_POLL_MS = 200
 _FIELDS = ("action", "detection_time", "restoration_time")

@@ -32,6 +32,10 @@ class Device(Model):
     model: DeviceText | None = Field(
         default=None, description="Its model, e.g. ACS-MSN2700: SONiC's hwsku."
     )
+    type: DeviceText | None = Field(
+        default=None,
+        description="Its type there, e.g. BackEndToRRouter; by role or tier unless given.",
+    )
     file: ConfigFile | None = Field(
         default=None,
         description="The file of its configuration in the folder of `emu export sonic`. If any "

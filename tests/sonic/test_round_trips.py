@@ -13,12 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emu.imports.report import Outcome
-from emu.sonic.mapping import Imported, import_folder
+from emu.sonic.mapping import import_folder
 from emu.sonic.writing import export
 from emu.spec.headroom import headroom_of
 from emu.spec.model import Spec, load_spec
 from tests.support.sonic_configs import contrast, two_tiers, whole_example
-from tests.support.sonic_round_trips import config_of, exported, imported, spec_of
+from tests.support.sonic_round_trips import (
+    config_of,
+    differing_rows,
+    exported,
+    imported,
+    spec_of,
+)
 
 FABRICS = {
     "whole": {"leaf1": whole_example()},
@@ -26,32 +32,6 @@ FABRICS = {
     "contrast": {"tor": contrast()},
 }
 SPECS = ("incast", "pair", "permutation", "all-reduce")
-
-
-def differing_rows(result: Imported, folder: Path) -> list[str]:
-    """The rows that were taken and that an export has otherwise."""
-    taken = {line.row for line in result.report.lines if line.outcome is Outcome.TAKEN}
-    found = []
-    for node in result.fabric.switches:
-        if node.config is None:
-            continue
-        back = config_of(folder, node.config.file)
-        for entry in node.config.entries:
-            for field in entry.fields:
-                keys = [
-                    key for key in entry.keys if _is_there(key, node.ports.values(), entry.table)
-                ]
-                others = [back.at(entry.table, *key) for key in keys]
-                if entry.row(field) in taken and not all(
-                    other is not None and other.values.get(field) == entry.values.get(field)
-                    for other in others
-                ):
-                    found.append(str(entry.row(field)))
-    return found
-
-
-def _is_there(key: tuple[str, ...], cabled: Any, table: str) -> bool:
-    return not key[0].startswith("Ethernet") or key[0] in cabled
 
 
 @pytest.mark.parametrize("name", FABRICS)
