@@ -42,7 +42,7 @@ def sonic(path: Path, folder: Path, settings: tuple[str, ...], force: bool) -> N
         for note in own.notes:
             print_note(f"  {note}")
     if left := left_out(spec):
-        print_note(f"not written: {listed(left, 8)}, which have no devices.NAME.file")
+        print_note(f"not written, since devices.NAME.file is not given: {listed(left, 8)}")
     print_note("PORT has no lanes, and addresses are missing: merge the tables into your own files")
 
 

@@ -119,7 +119,11 @@ def containerlab(
 
 def _comments(notes: Iterable[str]) -> list[str]:
     made = f"Made by: {shlex.join(['emu', *sys.argv[1:]])}"
-    return [made, "What was approximated or ignored, the report of that command says.", *notes]
+    return [
+        made,
+        "The report of that command says what was approximated, and what was ignored.",
+        *notes,
+    ]
 
 
 def _give(

@@ -202,21 +202,22 @@ class _Reader:
 
     def _keys(self, name: str, key: str, table: Table) -> tuple[Key, ...]:
         parts = [part.strip() for part in key.split("|")]
-        if len(parts) != 1 + table.ranged:
+        if len(parts) != (2 if table.numbers else 1):
             if name != "BGP_NEIGHBOR":
-                like = "PORT|NUMBER, e.g. Ethernet0|3-4" if table.ranged else "one name"
+                like = "PORT|NUMBER, e.g. Ethernet0|3-4" if table.numbers else "one name"
                 self._wrong((name, key), f"a key of this table is {like}")
             return ()
         firsts = [part.strip() for part in parts[0].split(",")] if table.by_port else [parts[0]]
-        if not table.ranged:
+        if not table.numbers:
             return tuple((first,) for first in firsts)
-        return tuple(product(firsts, self._range(name, key, parts[1])))
+        return tuple(product(firsts, self._range(name, key, parts[1], table.numbers)))
 
-    def _range(self, name: str, key: str, text: str) -> list[str]:
+    def _range(self, name: str, key: str, text: str, numbers: int) -> list[str]:
         match = re.fullmatch("([0-9]{1,2})(?:-([0-9]{1,2}))?", text)
         low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if not 0 <= low <= high <= 7:
-            self._wrong((name, key), f"{text!r} is not a number or range from 0 to 7 like 3-4")
+        if not low <= high < numbers:
+            what = f"a number or range from 0 to {numbers - 1} like 3-4"
+            self._wrong((name, key), f"{text!r} is not {what}")
             return []
         return [str(number) for number in range(low, high + 1)]
 

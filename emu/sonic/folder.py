@@ -2,7 +2,8 @@
 
     FOLDER/leaf1/config_db.json     or     FOLDER/leaf1.json
 
-A switch is called as its `hostname` says (DEVICE_METADATA), else as its folder or file.
+A folder that has a config_db.json itself is that of a single switch. A switch is called as its
+`hostname` says (DEVICE_METADATA), else as its folder or file.
 """
 
 from __future__ import annotations
@@ -58,6 +59,9 @@ def _files(folder: Path) -> list[tuple[str, Path]]:
 
 
 def _search(folder: Path) -> Iterator[tuple[str, Path]]:
+    if (folder / CONFIG_NAME).exists():
+        yield folder.absolute().name, folder / CONFIG_NAME
+        return
     for path in sorted(folder.iterdir()):
         if path.suffix == ".json":
             yield path.stem, path

@@ -29,7 +29,7 @@ def nic_mtu(fabric: Fabric, report: Report) -> int:
         if mtu < max(MTUS) and int(row.get("mtu")) == smallest:
             report.approximated(row.row("mtu"), f"hosts.nic.mtu {mtu}: payload of RDMA packets")
         else:
-            report.ignored(row.row("mtu"), "emu's NICs send no longer packets")
+            report.ignored(row.row("mtu"), "no packet of emu's NICs is longer")
     return mtu
 
 

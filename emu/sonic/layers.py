@@ -29,10 +29,11 @@ Section = dict[str, Any]
 def switch_section(settings: SwitchSettings, ports: Mapping[str, str]) -> Section:
     """The keys of a switch. `ports`: emu's name of each port -> SONiC's."""
     own = {name: settings.ports[port] for name, port in ports.items()}
-    section: Section = {"buffer": write_size(settings.pool_bytes + _reserved(settings))}
+    buffer_bytes = settings.pool_bytes + _reserved(settings)
+    section: Section = {"buffer": write_size(buffer_bytes)}
     if settings.reserved_bytes:
         section["reserved"] = write_size(settings.reserved_bytes)
-    section |= _lossy(settings.lossy)
+    section |= _lossy(settings.lossy, buffer_bytes)
     classes = _most([port.classes for port in own.values()])
     pfc = _most([port.pfc for port in own.values()])
     curves = _most([port.curves for port in own.values()])
@@ -153,13 +154,13 @@ def _unlike(own: Sequence[int], base: Sequence[int]) -> dict[int, int]:
 
 
 def _pfc(pfc: PortPfc) -> Section:
-    section: Section = {"priorities": list(pfc.priorities), "xoff": pfc.xoff}
-    if pfc.xon_bytes is not None:
-        section["xon"] = write_size(pfc.xon_bytes)
-    if pfc.xon_offset is not None:
-        section["xon_offset"] = write_size(pfc.xon_offset)
     assert pfc.headroom_bytes is not None, "it is computed where a file does not say"
-    return {**section, "headroom": write_size(pfc.headroom_bytes)}
+    return {
+        "priorities": list(pfc.priorities),
+        "xoff": pfc.xoff,
+        **pfc.xon,
+        "headroom": write_size(pfc.headroom_bytes),
+    }
 
 
 def _other_pfc(base: PortPfc | None, own: PortPfc | None) -> Section | str:
@@ -200,9 +201,10 @@ def _other_curves(
 # --- the switch ---
 
 
-def _lossy(limit: LossyLimit) -> Section:
+def _lossy(limit: LossyLimit, buffer_bytes: int) -> Section:
+    """A limit that is larger than the buffer limits nothing."""
     if limit.queue_limit_bytes is not None:
-        return {"queue_limit": write_size(limit.queue_limit_bytes)}
+        return {"queue_limit": write_size(min(limit.queue_limit_bytes, buffer_bytes))}
     return {"alpha": limit.alpha}
 
 

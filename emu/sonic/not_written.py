@@ -14,7 +14,7 @@ _WITHOUT = {
     "credits": "SONiC's switches have no credits",
     "fecn": "SONiC's switches mark by ECN",
     "pause_response_ps": "CONFIG_DB has no response time",
-    "routing": "CONFIG_DB's rows have none of these keys, but for the number of BGP's system",
+    "routing": "CONFIG_DB has no fields for these keys",
 }
 """Fields of a switch -> why no row is written for them."""
 

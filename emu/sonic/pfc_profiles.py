@@ -27,15 +27,30 @@ class PortPfc:
     """PFC at a port, as a spec has it."""
 
     priorities: tuple[int, ...]
-    xoff: str
-    """`alpha 1/2`, or bytes."""
-    xon_bytes: int | None
-    """Where xoff is in bytes."""
-    xon_offset: int | None
-    """Where xoff is an alpha."""
+    xoff_bytes: int | None
+    """A static threshold; None: it is dynamic."""
+    exponent: int
+    """n of a dynamic threshold alpha 2^n."""
+    xon_offset: int
     headroom_bytes: int | None
     """None: the file does not say."""
     reserved_bytes: int
+
+    @property
+    def xoff(self) -> str:
+        """The threshold as a spec has it: bytes, or `alpha 1/2`."""
+        if self.xoff_bytes is not None:
+            return write_size(self.xoff_bytes)
+        if self.exponent < 0:
+            return f"alpha 1/{2**-self.exponent}"
+        return f"alpha {2**self.exponent}"
+
+    @property
+    def xon(self) -> dict[str, str]:
+        """The key of a spec that says when a sender resumes."""
+        if self.xoff_bytes is not None:
+            return {"xon": write_size(max(0, self.xoff_bytes - self.xon_offset))}
+        return {"xon_offset": write_size(self.xon_offset)}
 
 
 def read_pfc(config: Config, port: str, report: Report) -> PortPfc | None:
@@ -101,8 +116,8 @@ def _computed(
         )
     return PortPfc(
         priorities,
-        alpha_text(threshold or 0),
-        xon_bytes=None,
+        xoff_bytes=None,
+        exponent=int(threshold or 0),
         xon_offset=0,
         headroom_bytes=None,
         reserved_bytes=0,
@@ -114,7 +129,7 @@ def _of_profile(
 ) -> PortPfc:
     pool = config.referred(profile, "pool")
     is_shared = pool is not None and bool(pool.get("xoff"))
-    size, headroom = int(profile.get("size") or 0), profile.get("xoff")
+    headroom = profile.get("xoff")
     reserved = _reserved(profile, is_shared=is_shared, report=report)
     offset = int(profile.get("xon_offset") or 0)
     for field, key in (("pool", "switches.buffer"), ("xon_offset", "switches.pfc.xon_offset")):
@@ -128,15 +143,18 @@ def _of_profile(
     static, exponent = profile.get("static_th"), profile.get("dynamic_th")
     if static:
         report.taken(profile.row("static_th"), "switches.pfc.xoff, in bytes")
-        limit = min(int(static), _LARGEST_THRESHOLD)
-        xon = max(0, limit - offset)
-        return PortPfc(priorities, write_size(limit), xon, None, headroom, reserved)
-    if exponent is None:
+    elif exponent is None:
         report.approximated(profile.row(), "no dynamic_th: xoff is alpha 1")
     else:
         report.taken(profile.row("dynamic_th"), "switches.pfc.xoff, alpha 2^n")
-    assert size >= 0, "sizes are checked"
-    return PortPfc(priorities, alpha_text(exponent or 0), None, offset, headroom, reserved)
+    return PortPfc(
+        priorities,
+        xoff_bytes=min(int(static), _LARGEST_THRESHOLD) if static else None,
+        exponent=int(exponent or 0),
+        xon_offset=offset,
+        headroom_bytes=headroom,
+        reserved_bytes=reserved,
+    )
 
 
 def _reserved(profile: Entry, *, is_shared: bool, report: Report) -> int:
@@ -172,8 +190,3 @@ def _note_xon(profile: Entry, reserved: int, report: Report) -> None:
             f"a sender resumes at xon_offset below xoff, and at the latest at the reserved "
             f"{write_size(reserved)}",
         )
-
-
-def alpha_text(exponent: int) -> str:
-    """`alpha 1/8` for -3."""
-    return f"alpha 1/{2**-exponent}" if exponent < 0 else f"alpha {2**exponent}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from emu.imports.report import Report
 from emu.sonic.config_db import Config
@@ -56,9 +56,11 @@ class SwitchSettings:
 def read_switch(config: Config, ports: Iterable[str], report: Report) -> SwitchSettings:
     """The settings of a switch. `ports`: those that have a cable."""
     own = {port: _read_port(config, port, report) for port in ports}
+    pool_bytes = read_pool(config, list(own), report)
+    own = _within(pool_bytes, config, own, report)
     return SwitchSettings(
         own,
-        pool_bytes=read_pool(config, list(own), report),
+        pool_bytes=pool_bytes,
         reserved_bytes=_reserved(config, own, report),
         lossy=read_lossy_limit(
             config,
@@ -82,6 +84,28 @@ def _read_port(config: Config, port: str, report: Report) -> PortSettings:
     note_lossy_groups(config, port, report)
     curves = read_curves(config, port, frozenset(classes.queue), report)
     return PortSettings(classes, pfc, curves)
+
+
+def _within(
+    pool_bytes: int, config: Config, ports: dict[str, PortSettings], report: Report
+) -> dict[str, PortSettings]:
+    """The ports with static thresholds that all fit into the pool together, as emu wants it."""
+    static = {port: own.pfc for port, own in ports.items() if own.pfc and own.pfc.xoff_bytes}
+    count = sum(len(pfc.priorities) for pfc in static.values())
+    if sum(len(pfc.priorities) * (pfc.xoff_bytes or 0) for pfc in static.values()) <= pool_bytes:
+        return ports
+    share = pool_bytes // count
+    for port, pfc in static.items():
+        for priority in pfc.priorities if (pfc.xoff_bytes or 0) > share else ():
+            row = config.at("BUFFER_PG", port, str(priority))
+            if row is not None:
+                text = "static thresholds together are more than the pool, so xoff is "
+                report.approximated(row.row("profile"), f"{text}{write_size(share)}")
+    changed = {
+        port: replace(ports[port], pfc=replace(pfc, xoff_bytes=min(pfc.xoff_bytes or 0, share)))
+        for port, pfc in static.items()
+    }
+    return {port: changed.get(port, own) for port, own in ports.items()}
 
 
 def _reserved(config: Config, ports: dict[str, PortSettings], report: Report) -> int:

@@ -64,6 +64,13 @@ class Metres:
         raise ValueError(f"{text!r} is not a length in whole metres like 40m")
 
 
+class AutonomousSystem:
+    """The number of an autonomous system, or None where there is no BGP."""
+
+    def parse(self, text: str) -> int | None:
+        return None if text in ("None", "none", "") else Whole(1, 4_294_967_294).parse(text)
+
+
 class Text:
     """Any text."""
 
@@ -96,8 +103,8 @@ class Table:
     """Of a table whose fields have any name (a map): the kinds of name and value."""
     by_port: bool = False
     """Whether a key begins with ports; `global` and the like stand for none."""
-    ranged: bool = False
-    """Whether a key ends with a number or a range: `Ethernet0|3-4`."""
+    numbers: int = 0
+    """If a key ends with a number or a range (`Ethernet0|3-4`): how many numbers there are."""
     words: tuple[str, ...] = ()
     """Keys that are no ports."""
     ignored: Mapping[str, str] = field(default_factory=dict)
@@ -105,6 +112,8 @@ class Table:
 
 
 _TC = Whole(0, 7)
+_QUEUES = 20
+"""The most queues of a port. Those from 8 on are for multicast, or for the switch's processor."""
 _BYTES = Whole(0, LARGEST_BYTES)
 _THRESHOLD = Whole(0, 2**40)
 _MS = Whole(1, 3_600_000)
@@ -122,7 +131,7 @@ TABLES: dict[str, Table] = {
             "hwsku": Text(),
             "hostname": Text(),
             "buffer_model": OneOf(("traditional", "dynamic")),
-            "bgp_asn": Whole(1, 4_294_967_294),
+            "bgp_asn": AutonomousSystem(),
         },
     ),
     "PORT": Table(
@@ -169,6 +178,8 @@ TABLES: dict[str, Table] = {
             "scheduler": "emu's ports are not shaped",
             "tc_to_dscp_map": "emu's switches leave DSCPs as they are",
             "tc_to_dot1p_map": "emu's switches leave PCPs as they are",
+            "dscp_to_fc_map": "ECMP does not look at classes",
+            "exp_to_fc_map": "ECMP does not look at classes",
         },
     ),
     "BUFFER_POOL": Table(
@@ -194,10 +205,10 @@ TABLES: dict[str, Table] = {
         },
     ),
     "BUFFER_PG": Table(
-        {"profile": Reference("BUFFER_PROFILE", ("NULL",))}, by_port=True, ranged=True
+        {"profile": Reference("BUFFER_PROFILE", ("NULL",))}, by_port=True, numbers=8
     ),
     "BUFFER_QUEUE": Table(
-        {"profile": Reference("BUFFER_PROFILE", ("NULL",))}, by_port=True, ranged=True
+        {"profile": Reference("BUFFER_PROFILE", ("NULL",))}, by_port=True, numbers=_QUEUES
     ),
     "WRED_PROFILE": Table(
         {
@@ -222,7 +233,7 @@ TABLES: dict[str, Table] = {
     "QUEUE": Table(
         {"scheduler": Reference("SCHEDULER"), "wred_profile": Reference("WRED_PROFILE")},
         by_port=True,
-        ranged=True,
+        numbers=_QUEUES,
     ),
     "SCHEDULER": Table(
         {"type": OneOf(("DWRR", "WRR", "STRICT")), "weight": Whole(1, 100)},
@@ -283,12 +294,15 @@ IGNORED_TABLES: dict[str, str] = {
     "MGMT_INTERFACE": "management is outside of the fabric",
     "MGMT_PORT": "management is outside of the fabric",
     "BGP_PEER_RANGE": "emu's sessions are those of its cables",
+    "BGP_INTERNAL_NEIGHBOR": "emu's sessions are those of its cables",
+    "BGP_NEIGHBOR_AF": "emu's sessions are those of its cables",
     "BGP_MONITORS": "emu's sessions are those of its cables",
     "STATIC_ROUTE": "emu routes by shortest paths",
     "TC_TO_DSCP_MAP": "emu's switches leave DSCPs as they are",
     "TC_TO_DOT1P_MAP": "emu's switches leave PCPs as they are",
     "DSCP_TO_FC_MAP": "ECMP does not look at classes",
     "EXP_TO_FC_MAP": "ECMP does not look at classes",
+    "MPLS_TC_TO_TC_MAP": "emu's packets have no MPLS labels",
     "SWITCH_TRIMMING": "emu's switches drop packets whole",
     **dict.fromkeys(_OF_OTHER_SUBJECTS.split(), "it is not about cables, queues or buffers"),
 }

@@ -100,7 +100,7 @@ def test_switches_without_a_file_are_named(tmp_path: Path) -> None:
     target = tmp_path / "fabric.emu.yml"
     run("import", "sonic", write(tmp_path / "configs", {"leaf1": whole_example()}), "-o", target)
     done = run("export", "sonic", target, tmp_path / "out")
-    assert "not written: spine1" in done.stderr
+    assert "not written, since devices.NAME.file is not given: spine1" in done.stderr
 
 
 def test_infiniband_has_no_sonic(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -100,8 +101,8 @@ MISTAKES: dict[str, tuple[Change, str]] = {
         "BUFFER_PG|Ethernet0|4: Ethernet0|4 has a row already, Ethernet0|3-4; keep one of them",
     ),
     "range": (
-        put("QUEUE", "Ethernet0|7-8", value={"scheduler": "scheduler.0"}),
-        "QUEUE|Ethernet0|7-8: '7-8' is not a number or range from 0 to 7 like 3-4",
+        put("BUFFER_PG", "Ethernet0|7-8", value={"profile": "ingress_lossy_profile"}),
+        "BUFFER_PG|Ethernet0|7-8: '7-8' is not a number or range from 0 to 7 like 3-4",
     ),
     "key": (
         put("QUEUE", "Ethernet0", value={"scheduler": "scheduler.0"}),
@@ -258,6 +259,31 @@ def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
 def test_a_folder_without_files_is_a_usage_error(name: str, why: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=why):
         import_folder(tmp_path / name)
+
+
+def test_a_folder_with_a_configuration_is_one_switch(tmp_path: Path) -> None:
+    """As /etc/sonic, which has other JSON files beside it."""
+    (tmp_path / "copp_cfg.json").write_text('{"COPP_GROUP": {}}')
+    (tmp_path / "config_db.json").write_text(json.dumps(whole_example()))
+    spec = import_folder(tmp_path).spec
+    assert spec.devices["leaf1"].file == "config_db.json"
+
+
+def test_what_real_files_have_is_no_mistake(tmp_path: Path) -> None:
+    """No BGP, queues for multicast, tables and fields of other subjects, and lists."""
+    config: dict[str, Any] = deepcopy(whole_example())
+    config["DEVICE_METADATA"]["localhost"] |= {"bgp_asn": "None", "mac": "00:00:00:00:00:01"}
+    config["QUEUE"]["Ethernet0|8-15"] = {"scheduler": "scheduler.0"}
+    config["PORT"]["Ethernet0"]["adv_speeds"] = ["100000", "50000"]
+    config["PORT_QOS_MAP"]["Ethernet0"]["dscp_to_fc_map"] = "AZURE"
+    config["BGP_NEIGHBOR_AF"] = {"default|10.0.0.1|ipv4_unicast": {"admin_status": "true"}}
+    config["BGP_NEIGHBOR"] = {"10.0.0.1": {"asn": "65200", "name": "ARISTA01T1"}}
+    config["INTERFACE"] = {"Ethernet4|10.0.0.0/31": {}, "Ethernet4": {}}
+    config["VLAN_SUB_INTERFACE"] = {"Ethernet4.10": {"admin_status": "up"}}
+    config["FLEX_COUNTER_TABLE"] = {"PFCWD": {"FLEX_COUNTER_STATUS": "enable"}}
+    report = import_folder(write(tmp_path, {"leaf1": config})).report
+    noted = {line.row.table for line in report.lines}
+    assert noted >= {"BGP_NEIGHBOR_AF", "BGP_NEIGHBOR", "INTERFACE", "VLAN_SUB_INTERFACE"}
 
 
 def test_a_number_is_as_good_as_its_text(tmp_path: Path) -> None:

@@ -124,6 +124,29 @@ def test_lossy_queues_have_the_limit_of_most(tmp_path: Path) -> None:
     assert "that of most" in found["BUFFER_QUEUE|Ethernet0|7|profile"].text
 
 
+def test_static_thresholds_share_the_pool(tmp_path: Path) -> None:
+    """Thresholds that a switch may oversubscribe, and a lossy limit as large as the chip."""
+    config = deepcopy(whole_example())
+    for metres in (5, 40):
+        profile = config["BUFFER_PROFILE"][f"pg_lossless_100000_{metres}m_profile"]
+        del profile["dynamic_th"]
+        profile |= {"static_th": "4000000", "xon_offset": "10000"}
+    config["BUFFER_PROFILE"]["q_lossy_profile"] = {
+        "pool": "egress_lossy_pool",
+        "static_th": "99999999",
+    }
+    result = imported(tmp_path, {"leaf1": config})
+    settings = result.spec.switch("leaf1")
+    pfc = settings.pfc
+    assert pfc is not None
+    assert pfc.xoff.size_bytes == 4580864 // 4
+    assert pfc.xon_bytes == 4580864 // 4 - 10000
+    assert settings.queue_limit_bytes == settings.buffer_bytes
+    found = {line.row.path: line for line in result.report.lines}
+    assert "more than the pool" in found["BUFFER_PG|Ethernet0|3-4|profile"].text
+    assert found["BUFFER_PROFILE|q_lossy_profile|static_th"].outcome is Outcome.APPROXIMATED
+
+
 def test_a_smaller_mtu_of_ports_lowers_that_of_nics(tmp_path: Path) -> None:
     config = deepcopy(whole_example())
     config["PORT"]["Ethernet0"]["mtu"] = "1500"
