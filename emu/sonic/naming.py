@@ -13,6 +13,8 @@ from emu.sonic.fabric import Cable, Fabric, FoundCable, Node
 
 
 def named_fabric(cables: Sequence[FoundCable], devices: Devices) -> Fabric:
+    """The fabric of these cables: h1, h2, ... in the order of their switches and ports, and
+    switches by their roles."""
     names = _switch_names(cables, devices)
     switches = {
         device: Node(

@@ -16,8 +16,9 @@ POOL_OF_UNKNOWN_SIZE = 32_000_000
 """The buffer of emu's preset for SONiC, for files in which the switch computes its pools."""
 
 
-def read_pool(config: Config, ports: Sequence[str], report: Report) -> int:
-    """The bytes of the shared pool: those of the ingress pool of lossless packets."""
+def read_pool(config: Config, ports: Sequence[str], headroom_bytes: int, report: Report) -> int:
+    """The bytes of the shared pool: those of the ingress pool of lossless packets.
+    `headroom_bytes`: of all ports together."""
     pool = _ingress_pool(config, ports)
     for other in config.table("BUFFER_POOL"):
         if other is not pool:
@@ -35,8 +36,8 @@ def read_pool(config: Config, ports: Sequence[str], report: Report) -> int:
     if pool.get("xoff"):
         report.approximated(
             pool.row("xoff"),
-            "emu has no shared headroom pool: each port and priority has its own headroom, and "
-            "switches.buffer is so much larger",
+            "emu has no shared headroom pool: each port and priority has its own headroom, "
+            f"{write_size(headroom_bytes)} in all, and switches.buffer has the room",
         )
     return int(pool.get("size"))
 

@@ -56,7 +56,9 @@ class SwitchSettings:
 def read_switch(config: Config, ports: Iterable[str], report: Report) -> SwitchSettings:
     """The settings of a switch. `ports`: those that have a cable."""
     own = {port: _read_port(config, port, report) for port in ports}
-    pool_bytes = read_pool(config, list(own), report)
+    profiles = [settings.pfc for settings in own.values() if settings.pfc]
+    headroom = sum(len(pfc.priorities) * (pfc.headroom_bytes or 0) for pfc in profiles)
+    pool_bytes = read_pool(config, list(own), headroom, report)
     own = _within(pool_bytes, config, own, report)
     return SwitchSettings(
         own,

@@ -192,6 +192,7 @@ def test_a_shared_headroom_pool_becomes_headroom_of_each_port(tmp_path: Path) ->
     row = found["BUFFER_POOL|ingress_lossless_pool|xoff"]
     assert row.outcome is Outcome.APPROXIMATED
     assert "no shared headroom pool" in row.text
+    assert "625KiB in all" in row.text
     assert found["BUFFER_PROFILE|egress_lossless_profile|static_th"].outcome is Outcome.IGNORED
 
 
