@@ -124,6 +124,48 @@ def test_lossy_queues_have_the_limit_of_most(tmp_path: Path) -> None:
     assert "that of most" in found["BUFFER_QUEUE|Ethernet0|7|profile"].text
 
 
+def test_dscps_that_are_not_listed_have_class_0(tmp_path: Path) -> None:
+    config = deepcopy(whole_example())
+    config["DSCP_TO_TC_MAP"]["AZURE"] = {"3": "3", "4": "4"}
+    result = imported(tmp_path, {"leaf1": config})
+    classes = result.spec.switch("leaf1").classes
+    assert [classes.priority_of_dscp(dscp) for dscp in (0, 3, 4, 26, 48)] == [0, 3, 4, 0, 0]
+    assert any("62 DSCPs are not listed" in line.text for line in result.report.lines)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"ecn": "ecn_none"}, {"ecn": "ecn_yellow_red"}, {"wred_green_enable": "false"}],
+)
+def test_a_profile_that_does_not_mark_green_is_ignored(
+    changes: dict[str, str], tmp_path: Path
+) -> None:
+    """WRED drops packets then, which emu's switches never do early."""
+    config = deepcopy(whole_example())
+    config["WRED_PROFILE"]["AZURE_LOSSLESS"] |= changes
+    result = imported(tmp_path, {"leaf1": config})
+    assert result.spec.switch("leaf1").ecn is None
+    found = {line.row.path: line for line in result.report.lines}
+    row = found["QUEUE|Ethernet0,Ethernet4|3-4|wred_profile"]
+    assert row.outcome is Outcome.IGNORED
+    assert "never drop early" in row.text
+
+
+def test_strict_queues_and_wrr(tmp_path: Path) -> None:
+    config = deepcopy(whole_example())
+    config["SCHEDULER"] = {
+        "scheduler.0": {"type": "WRR", "weight": "14"},
+        "scheduler.1": {"type": "STRICT"},
+    }
+    result = imported(tmp_path, {"leaf1": config})
+    scheduling = result.spec.switch("leaf1").scheduling
+    assert scheduling.strict == (4, 3)
+    assert scheduling.weights == dict.fromkeys((0, 1, 2, 5, 6), 14)
+    found = {line.row.path: line for line in result.report.lines}
+    assert found["SCHEDULER|scheduler.0|type"].outcome is Outcome.APPROXIMATED
+    assert found["SCHEDULER|scheduler.1|type"].outcome is Outcome.TAKEN
+
+
 def test_static_thresholds_share_the_pool(tmp_path: Path) -> None:
     """Thresholds that a switch may oversubscribe, and a lossy limit as large as the chip."""
     config = deepcopy(whole_example())
@@ -147,11 +189,23 @@ def test_static_thresholds_share_the_pool(tmp_path: Path) -> None:
     assert found["BUFFER_PROFILE|q_lossy_profile|static_th"].outcome is Outcome.APPROXIMATED
 
 
-def test_a_smaller_mtu_of_ports_lowers_that_of_nics(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("of_port", "of_nic"), [(4156, 4096), (4155, 2048), (1500, 1024), (316, 256), (68, 256)]
+)
+def test_packets_of_nics_fit_into_those_of_ports(of_port: int, of_nic: int, tmp_path: Path) -> None:
+    """IPv4, UDP, BTH, RETH and ICRC are 60 bytes beside the payload."""
     config = deepcopy(whole_example())
-    config["PORT"]["Ethernet0"]["mtu"] = "1500"
-    result = imported(tmp_path, {"leaf1": config})
-    assert result.spec.host("h1").nic.mtu == 1024
+    config["PORT"]["Ethernet0"]["mtu"] = str(of_port)
+    assert imported(tmp_path, {"leaf1": config}).spec.host("h1").nic.mtu == of_nic
+
+
+def test_a_watchdog_without_a_restoration_time_waits_twice_as_long(tmp_path: Path) -> None:
+    """As `pfcwd start` does."""
+    config = deepcopy(whole_example())
+    del config["PFC_WD"]["Ethernet4"]["restoration_time"]
+    watchdog = imported(tmp_path, {"leaf1": config}).spec.switch("leaf1").watchdog
+    assert watchdog is not None
+    assert watchdog.restoration_ps == 2 * watchdog.detection_ps
 
 
 def test_older_references_are_read(tmp_path: Path) -> None:

@@ -71,6 +71,26 @@ def test_own_names_of_rows_return(tmp_path: Path) -> None:
     assert import_folder(folder).data == result.data
 
 
+def test_a_name_that_an_export_would_give_to_another_row_returns(tmp_path: Path) -> None:
+    """The scheduler of queue 0, which an export calls scheduler.0, is scheduler.1 here, and the
+    next one has no name."""
+    config: dict[str, Any] = deepcopy(whole_example())
+    config["SCHEDULER"] = {"scheduler.1": {"type": "DWRR", "weight": "14"}}
+    for key, row in config["QUEUE"].items():
+        del row["scheduler"]
+        if not key.endswith("3-4"):
+            row["scheduler"] = "scheduler.1"
+    result = imported(tmp_path / "first", {"leaf1": config})
+    folder = exported(result.spec, tmp_path / "second")
+    back = config_of(folder, "leaf1/config_db.json")
+    row = back.at("SCHEDULER", "scheduler.1")
+    assert row is not None
+    assert row.get("weight") == 14
+    assert len(back.table("SCHEDULER")) == 2
+    assert differing_rows(result, folder) == []
+    assert import_folder(folder).data == result.data
+
+
 def _renamed(config: Any, names: dict[str, str]) -> Any:
     if isinstance(config, dict):
         return {names.get(key, key): _renamed(value, names) for key, value in config.items()}
