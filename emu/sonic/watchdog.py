@@ -11,7 +11,12 @@ from emu.sonic.config_db import Config, Entry
 from emu.sonic.pfc_profiles import pfc_row
 
 DEFAULT_POLL_MS = 200
-_FIELDS = ("action", "detection_time", "restoration_time")
+_MISSING = {
+    "action": "drop",
+    "detection_time": f"{DEFAULT_POLL_MS} ms",
+    "restoration_time": "twice the detection time",
+}
+"""The fields of a port, and what counts where one is missing."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +80,10 @@ def _settings(row: Entry, poll_ms: int) -> WatchdogSettings:
 
 
 def _note(row: Entry, is_chosen: bool, report: Report) -> None:
-    keys = dict(zip(_FIELDS, ("action", "detection", "restoration"), strict=True))
-    for field in _FIELDS:
+    keys = dict(zip(_MISSING, ("action", "detection", "restoration"), strict=True))
+    for field in _MISSING:
         if row.get(field) is None:
+            report.approximated(row.row(field), f"not given; {_MISSING[field]}")
             continue
         if is_chosen:
             report.taken(row.row(field), f"switches.watchdog.{keys[field]}, in the fabric's time")

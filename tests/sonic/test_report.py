@@ -203,9 +203,12 @@ def test_a_watchdog_without_a_restoration_time_waits_twice_as_long(tmp_path: Pat
     """As `pfcwd start` does."""
     config = deepcopy(whole_example())
     del config["PFC_WD"]["Ethernet4"]["restoration_time"]
-    watchdog = imported(tmp_path, {"leaf1": config}).spec.switch("leaf1").watchdog
+    result = imported(tmp_path, {"leaf1": config})
+    watchdog = result.spec.switch("leaf1").watchdog
     assert watchdog is not None
     assert watchdog.restoration_ps == 2 * watchdog.detection_ps
+    texts = {line.row.path: line.text for line in result.report.lines}
+    assert texts["PFC_WD|Ethernet4|restoration_time"] == "not given; twice the detection time"
 
 
 def test_older_references_are_read(tmp_path: Path) -> None:
