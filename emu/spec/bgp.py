@@ -119,7 +119,7 @@ class Bgp(Model):
         default=7,
         description="Priority of the switch's packets of BGP and BFD on emulated cables, in a lab "
         "that stays up.",
-        json_schema_extra=note(why="no other packet has it unless a spec says so"),
+        json_schema_extra=note(unit="priority", why="no other packet has it unless a spec says so"),
     )
     shutdown: tuple[str, ...] = Field(
         default=(),
