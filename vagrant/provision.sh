@@ -29,6 +29,9 @@ packages=(
     infiniband-diags
     # Ethernet's control plane
     frr=8.4.4
+    # the management network
+    nftables
+    prometheus
     # MPI programs across a lab
     openmpi-bin
     python3-mpi4py

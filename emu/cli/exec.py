@@ -12,6 +12,7 @@ from emu.cli.notes import TIME_OF_PROGRAMS_IN_EXACT_LABS, print_note, time_of_pr
 from emu.cli.options import lab_option
 from emu.clocks import EXACT
 from emu.errors import UsageError
+from emu.spec import management_names
 
 if TYPE_CHECKING:
     from emu.daemon.messages import Status
@@ -30,16 +31,28 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Leave out the host's RDMA NIC: COMMAND sees /sys as the kernel shows it.",
 )
+@click.option(
+    "--management",
+    is_flag=True,
+    help="Run COMMAND on NODE's interface in the management network, apart from the fabric.",
+)
 @click.argument("node")
 @click.argument("words", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(
-    lab: str | None, emulated: bool, no_rdma: bool, node: str, words: tuple[str, ...]
+    lab: str | None,
+    emulated: bool,
+    no_rdma: bool,
+    management: bool,
+    node: str,
+    words: tuple[str, ...],
 ) -> None:
     """Run COMMAND on the host or switch NODE, e.g. `emu exec h1 -- ping -c 3 h5`.
 
     Hosts can use each other's names; on a switch COMMAND can use Open vSwitch.
     InfiniBand's tools (ibnetdiscover, perfquery, ...) see the fabric from either.
     On a host COMMAND sees the emulated RDMA NIC, emu_0, in /sys/class/infiniband.
+    With `management: on` in the spec, NODE may be mgmt, the place of collectors, and --management
+    runs COMMAND where NODE's management processor would: `emu exec --management leaf1 -- ss -lt`.
     Exits with COMMAND's exit code. COMMAND measures real time; on a terminal, a line explains
     how to convert it to emulated time.
 
@@ -65,16 +78,24 @@ def command(
         raise UsageError("no command; write it like: emu exec h1 -- ping -c 3 h5")
     with LabClient(lab) as client:
         settings: Mapping[str, str] = {}
+        management = management or node in management_names.NODES
+        if emulated and management:
+            raise UsageError(
+                "--emulated: the management network lives in real time; leave --emulated out"
+            )
         if emulated:
             settings = _emulated(program, client.status())
-        elif sys.stderr.isatty():
+        elif sys.stderr.isatty() and not management:
             print_note(_about_time(client.status()))
         reads_sysfs = program[0] in READ_SYSFS and not no_rdma and node in tasks_of(client)
-        if program[0] in DIAGNOSTICS and not reads_sysfs:
+        if program[0] in DIAGNOSTICS and not reads_sysfs and not management:
             output, _ = client.ask(RunTool(node, tuple(program)))
             click.echo(output.text, nl=False)
             sys.exit(output.code)
-        sys.exit(run_in_namespaces(client, node, program, settings, rdma=not no_rdma))
+        code = run_in_namespaces(
+            client, node, program, settings, rdma=not no_rdma, management=management
+        )
+        sys.exit(code)
 
 
 def _about_time(status: Status) -> str:

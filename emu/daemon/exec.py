@@ -43,16 +43,18 @@ def run_in_namespaces(
     settings: Mapping[str, str] = MappingProxyType({}),
     *,
     rdma: bool = True,
+    management: bool = False,
 ) -> int:
     """Runs a command and returns its exit code, or 128 plus the number of the signal that ended it.
 
-    `node` None: the lab's own namespaces. `settings` are added to the environment. With `rdma`, a
-    command on a host sees its NIC in /sys. If the lab's end has ended the command, prints the
-    reason to stderr. Raises UsageError if there is no such node.
+    `node` None: the lab's own namespaces. With `management`, those of the node's agent. `settings`
+    are added to the environment. With `rdma`, a command on a host sees its NIC in /sys. If the
+    lab's end has ended the command, prints the reason to stderr. Raises UsageError if there is no
+    such node.
     """
-    answer, namespaces = lab.ask(GetNamespaces(node))
+    answer, namespaces = lab.ask(GetNamespaces(node, management))
     environment = {**os.environ, **answer.environment, **settings}
-    host = node if rdma and node in answer.tasks else None
+    host = node if rdma and not management and node in answer.tasks else None
     if host and "LD_PRELOAD" not in settings:  # both libraries would be the program's clock
         preloaded = filter(None, (str(_VERBS_LIBRARY), environment.get("LD_PRELOAD")))
         environment["LD_PRELOAD"] = " ".join(preloaded)

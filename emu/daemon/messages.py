@@ -124,6 +124,8 @@ class GetNamespaces(Query[Namespaces]):
     own: the lab's."""
 
     node: str | None = None
+    management: bool = False
+    """Whether those of its agent on the management network are meant."""
 
 
 @message

@@ -8,22 +8,25 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from emu.daemon.exporter.start import need, start_exporter
 from emu.daemon.handlers import HANDLERS
 from emu.daemon.messages import LabEnded
 from emu.daemon.served_lab import Answer, ServedLab
 from emu.errors import EmuError, FabricError, RemoteProtocolError
 from emu.lab.command import run
 from emu.lab.host_names import host_lines
-from emu.lab.ipc.channel import Channel
+from emu.lab.ipc.channel import Channel, channel_pair
 from emu.lab.ipc.codec import Message
 from emu.lab.ipc.jobs import ServeLab
 from emu.lab.ipc.messages import Done, Failure
-from emu.lab.lab_plan import LabRequest, has_management
+from emu.lab.lab_plan import LabRequest, has_management, out_of_band_network
 from emu.lab.namespace import PRIVATE
-from emu.lab.session import JobResult, open_session, start
+from emu.lab.out_of_band.files import write_files
+from emu.lab.session import JobResult, Session, open_session, start
 from emu.lab.supervisor import Supervisor
 from emu.lab.version import version
 from emu.spec.scenario import spec_from_json
@@ -40,6 +43,8 @@ def serve_lab(job: ServeLab, supervisor: Supervisor) -> JobResult:
     request = LabRequest.interactive_lab(spec, job.out, job.slowdown, ip=job.ip)
     if job.exact:
         request = LabRequest.interactive_exact_lab(spec, job.out)
+    request = replace(request, stays_up=True)
+    _prepare_management(request)
     _name_hosts(request)
     session = open_session(request, supervisor)
     at_ns = start(session)
@@ -48,6 +53,7 @@ def serve_lab(job: ServeLab, supervisor: Supervisor) -> JobResult:
     supervisor.on_death.append(
         lambda reason: sessions.end(f"the lab {spec.name} has ended: {reason}")
     )
+    _start_exporter(session, supervisor, sessions)
     _in_background(_accept_clients, socket.socket(fileno=listener), sessions)
     _wait_until(at_ns)
     supervisor.up()
@@ -79,6 +85,27 @@ def _name_hosts(request: LabRequest) -> None:
     own = PRIVATE / "hosts"
     own.write_text(_HOSTS.read_text() + "".join(f"{line}\n" for line in lines))
     run(["mount", "-n", "--bind", str(own), str(_HOSTS)])
+
+
+def _prepare_management(request: LabRequest) -> None:
+    """Writes the files of the management network, among them its /etc/hosts, which begins with the
+    machine's. Raises HostError if the machine lacks something for it."""
+    spec = request.spec
+    network = out_of_band_network(request, spec.topology.build())
+    if network is not None:
+        need(network.settings)
+        write_files(network, spec.name)
+
+
+def _start_exporter(session: Session, supervisor: Supervisor, sessions: Sessions) -> None:
+    """Starts the exporter, whose session with the lab is one more client's."""
+    network = session.plan.out_of_band
+    if network is None:
+        return
+    near, far = channel_pair()
+    _in_background(sessions.hold, near)
+    with far:
+        start_exporter(session, network, supervisor, far)
 
 
 def _accept_clients(listener: socket.socket, sessions: Sessions) -> None:

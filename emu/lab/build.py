@@ -25,10 +25,12 @@ from emu.lab.plan import (
     SHIM,
     AddCable,
     AddHost,
+    AddNamespace,
     AddSwitch,
     AddSystem,
     AttachMarker,
     HoldUdpPort,
+    LoadFirewall,
     LoadRoutes,
     NoIpv6,
     OffloadsOff,
@@ -94,6 +96,10 @@ class BuiltLab:
         self.pids[step.switch] = keep_host()
 
     @_do.register
+    def _add_namespace(self, step: AddNamespace) -> None:
+        self.pids[step.name] = keep_host(step.hosts)
+
+    @_do.register
     def _add_switch(self, step: AddSwitch) -> None:
         self.net.add_switch(step.name, step.dpid, self.pids.get(step.name, self.pids[LAB]))
 
@@ -117,6 +123,11 @@ class BuiltLab:
     def _hold_udp_port(self, step: HoldUdpPort) -> None:
         with entered(self.pids[step.namespace]):
             self._held.append(hold_udp_port(step.port))
+
+    @_do.register
+    def _load_firewall(self, step: LoadFirewall) -> None:
+        with entered(self.pids[step.namespace]):
+            run(["nft", "--file", "-"], stdin=step.ruleset)
 
     @_do.register
     def _watch_links(self, step: WatchLinks) -> None:

@@ -26,6 +26,7 @@ PACKAGES = {
     "mnexec": "mininet",
     "mount": "mount",
     "mpirun": "openmpi-bin",
+    "nft": "nftables",
     "opensm": "opensm",
     "ovs-appctl": "openvswitch-switch",
     "ovs-ofctl": "openvswitch-switch",

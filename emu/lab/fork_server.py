@@ -35,6 +35,7 @@ NAMES = {
     "emu.lab.rnic_main": "emu-nics",
     "emu.lab.tcp.tcp_main": "emu-tcp",
     "emu.verbs.nic_main": "emu-verbs",
+    "emu.daemon.exporter.main": "emu-exporter",
 }
 """Module with a `job` -> the name of its process."""
 FIRST, SERVER = "emu-lab", "emu-forks"

@@ -15,6 +15,8 @@ from typing import Literal, Protocol
 from emu.errors import HostError
 from emu.lab import management_network, tun
 from emu.lab.marker import marking
+from emu.lab.out_of_band import plan as out_of_band
+from emu.lab.out_of_band.network import Network
 from emu.lab.plan import AttachMarker, PlaceRed, Step, plan_network, plan_nodes
 from emu.lab.routes import RouteTable, route_tables
 from emu.measure.records import MarkedBy
@@ -53,6 +55,9 @@ class LabRequest:
 
     exact: bool = False
     """Whether emulated time waits for frames."""
+    stays_up: bool = False
+    """Whether the lab serves commands until it is ended; only then it has what `management` of the
+    spec describes."""
     subnet: Subnet | None = None
     """With `exact` and a workload, on InfiniBand: the subnet manager's decisions for the run."""
 
@@ -95,7 +100,9 @@ class LabPlan:
     ib0: bool
     """Whether InfiniBand's hosts have an ib0."""
     management: bool
-    """Whether the hosts have a management network, apart from the fabric."""
+    """Whether the hosts have a network for their names, apart from the fabric."""
+    out_of_band: Network | None
+    """The management network of the spec; None: no such network."""
     nodes: tuple[Step, ...]
     """The steps carried out while the shim starts."""
     network: tuple[Step, ...]
@@ -135,6 +142,11 @@ def plan_lab(request: LabRequest, machine: Machine) -> LabPlan:
         infiniband=not spec.fabric_kind.is_ethernet,
         systems=has_systems(request),
     )
+    network = _network(request, topology, plane, machine, ib0=with_ib0, red=marker == "red")
+    own = out_of_band_network(request, topology)
+    if own is not None:
+        nodes += out_of_band.namespaces_of(own)
+        network += out_of_band.steps_of(own)
     return LabPlan(
         request,
         plane=plane,
@@ -143,8 +155,9 @@ def plan_lab(request: LabRequest, machine: Machine) -> LabPlan:
         tcp=tcp,
         ib0=with_ib0,
         management=has_management(request, topology),
+        out_of_band=own,
         nodes=tuple(nodes),
-        network=_network(request, topology, plane, machine, ib0=with_ib0, red=marker == "red"),
+        network=tuple(network),
         marker=marker,
         marker_step=step,
         ebpf_is_required=marking.insists_on_ebpf(spec, topology),
@@ -154,7 +167,7 @@ def plan_lab(request: LabRequest, machine: Machine) -> LabPlan:
 
 
 def has_management(request: LabRequest, topology: Topology) -> bool:
-    """Whether the hosts get a management network."""
+    """Whether the hosts get a network for their names."""
     return request.interactive and management_network.is_part_of(topology, exact=request.exact)
 
 
@@ -162,6 +175,12 @@ def has_systems(request: LabRequest) -> bool:
     """Whether each switch has an operating system of its own, in which FRR runs: where its packets
     cross the emulated cables."""
     return request.interactive and request.spec.has_bgp and not request.exact
+
+
+def out_of_band_network(request: LabRequest, topology: Topology) -> Network | None:
+    """The management network of the spec, in a lab that stays up."""
+    settings = request.spec.management
+    return Network(topology, settings) if settings is not None and request.stays_up else None
 
 
 def _routing(request: LabRequest) -> Literal["subnet manager", "lab"] | None:
@@ -174,13 +193,13 @@ def _routing(request: LabRequest) -> Literal["subnet manager", "lab"] | None:
 
 def _network(
     request: LabRequest, topology: Topology, plane: str, machine: Machine, *, ib0: bool, red: bool
-) -> tuple[Step, ...]:
+) -> list[Step]:
     spec = request.spec
     routed = not spec.fabric_kind.has_subnet_manager
     routes: tuple[RouteTable, ...] = ()
     if routed:
         routes = tuple(route_tables(spec, live=request.interactive))
-    steps = plan_network(
+    return plan_network(
         topology,
         datapath=machine.datapath(kernel=red) if plane == "ovs" else None,
         ip=routed,
@@ -190,7 +209,6 @@ def _network(
         quick_ack=request.exact,
         management=has_management(request, topology),
     )
-    return tuple(steps)
 
 
 def _decide_ib0(

@@ -22,6 +22,7 @@ from emu.lab.net_steps import (
     AttachClsact,
     AttachEgressFilter,
     ClearBridge,
+    IsolatePort,
     NetStep,
     SetBridge,
     SetDown,
@@ -69,7 +70,8 @@ def request(step: NetStep, namespaces: Mapping[str, int]) -> bytes:
 def _(step: AddVeth, namespaces: Mapping[str, int]) -> bytes:
     end: Attributes = [("IFLA_IFNAME", step.interface), ("IFLA_MTU", step.mtu)]
     address: Attributes = [("IFLA_ADDRESS", step.mac)] if step.mac else []
-    peer = _nested(*end, ("IFLA_NET_NS_FD", namespaces[step.peer]))
+    peer_end = ("IFLA_IFNAME", step.peer_interface or step.interface), end[1]
+    peer = _nested(*peer_end, ("IFLA_NET_NS_FD", namespaces[step.peer]))
     veth = _nested(
         ("IFLA_INFO_KIND", "veth"), ("IFLA_INFO_DATA", _nested(("VETH_INFO_PEER", peer)))
     )
@@ -94,6 +96,15 @@ def _(step: SetBridge, namespaces: Mapping[str, int]) -> bytes:
 @request.register
 def _(step: ClearBridge, namespaces: Mapping[str, int]) -> bytes:
     return _set_link(step.interface, [("IFLA_MASTER", 0)])
+
+
+@request.register
+def _(step: IsolatePort, namespaces: Mapping[str, int]) -> bytes:
+    port = _nested(
+        ("IFLA_INFO_SLAVE_KIND", "bridge"),
+        ("IFLA_INFO_SLAVE_DATA", _nested(("IFLA_BRPORT_ISOLATED", 1))),
+    )
+    return _set_link(step.interface, [("IFLA_LINKINFO", port)])
 
 
 @request.register

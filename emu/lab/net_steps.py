@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class AddVeth:
-    """A pair of joined interfaces of the same name, one in `namespace` and one in `peer`."""
+    """A pair of joined interfaces, one in `namespace` and one in `peer`."""
 
     namespace: str
     interface: str
@@ -21,10 +21,13 @@ class AddVeth:
     """The address of the end in `namespace`; empty: the kernel chooses one."""
     index: int = 0
     """The interface index of that end; 0: the kernel chooses one."""
+    peer_interface: str = ""
+    """The name of the end in `peer`; empty: the same name."""
 
     def __str__(self) -> str:
         address = f" address {self.mac}" if self.mac else ""
-        return f"add veth {self.interface}{address} mtu {self.mtu} peer in {self.peer}"
+        peer = f"peer {self.peer_interface} in" if self.peer_interface else "peer in"
+        return f"add veth {self.interface}{address} mtu {self.mtu} {peer} {self.peer}"
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,17 @@ class ClearBridge:
 
     def __str__(self) -> str:
         return f"set {self.interface} nomaster"
+
+
+@dataclass(frozen=True)
+class IsolatePort:
+    """No frame passes between this port of a bridge and another isolated one."""
+
+    namespace: str
+    interface: str
+
+    def __str__(self) -> str:
+        return f"set {self.interface} isolated on"
 
 
 @dataclass(frozen=True)
@@ -191,6 +205,7 @@ NetStep = (
     | AddBridge
     | SetBridge
     | ClearBridge
+    | IsolatePort
     | AddTun
     | SetQueue
     | SetUp

@@ -10,22 +10,25 @@ from __future__ import annotations
 import threading
 from concurrent.futures import Future
 
-from emu.lab.netns import unshare_host
+from emu.lab.netns import bind_mount, unshare_host
 
 
-def keep_host() -> int:
-    """Makes the namespaces of a host. They exist as long as this process.
+def keep_host(hosts: str = "") -> int:
+    """Makes the namespaces of a host. They exist as long as this process. `hosts`: the file that is
+    /etc/hosts there; empty: the lab's.
 
     Returns the id of a thread in them. Raises OSError.
     """
     inside: Future[int] = Future()
-    threading.Thread(target=_keep, args=(inside,), name="a host", daemon=True).start()
+    threading.Thread(target=_keep, args=(inside, hosts), name="a host", daemon=True).start()
     return inside.result()
 
 
-def _keep(inside: Future[int]) -> None:
+def _keep(inside: Future[int], hosts: str) -> None:
     try:
         unshare_host()
+        if hosts:
+            bind_mount(hosts, "/etc/hosts")
     except OSError as error:
         inside.set_exception(error)
         return

@@ -72,6 +72,15 @@ class AddSwitch:
 
 
 @dataclass(frozen=True)
+class AddNamespace:
+    """A namespace that is no node of Mininet's."""
+
+    name: str
+    hosts: str
+    """The file that is /etc/hosts there."""
+
+
+@dataclass(frozen=True)
 class AddCable:
     """A Mininet link between two ports."""
 
@@ -100,6 +109,14 @@ class HoldUdpPort:
 
     namespace: str
     port: int
+
+
+@dataclass(frozen=True)
+class LoadFirewall:
+    """Loads a ruleset of nftables in a namespace."""
+
+    namespace: str
+    ruleset: str
 
 
 @dataclass(frozen=True)
@@ -153,11 +170,13 @@ Step = (
     AddHost
     | AddSystem
     | AddSwitch
+    | AddNamespace
     | AddCable
     | NoIpv6
     | NetStep
     | OffloadsOff
     | HoldUdpPort
+    | LoadFirewall
     | WatchLinks
     | WatchRoutes
     | StartSwitches

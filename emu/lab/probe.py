@@ -111,6 +111,15 @@ def _scratch(command: Sequence[str]) -> str:
     return output[-1] if output else f"exit code {done.returncode}"
 
 
+_FIREWALL = (
+    "add table inet scratch; add chain inet scratch input; "
+    "add rule inet scratch input ct state established accept; "
+    "add table bridge scratch; add chain bridge scratch forward; "
+    "add rule bridge scratch forward iifname lo ip saddr 10.0.0.1 accept",
+)
+"""What the management network's firewalls are made of."""
+
+
 def _tap_devices() -> str:
     return "" if datapath_type() == "netdev" else "/dev/net/tun cannot be opened"
 
@@ -222,6 +231,13 @@ PROBES = (
         instead="routes that an earlier run has recorded (recorded_routes), or control_plane: "
         "static",
         remedy=install("frr"),
+    ),
+    Probe(
+        "nftables",
+        "management with firewall: on",
+        _in_scratch("nft", *_FIREWALL),
+        instead="management: {firewall: off}",
+        remedy=f"{install('nftables')}, and a kernel that has it, as Debian's does",
     ),
     _packaged("iproute2", "emu shell", "ip", "tc", instead="any other program on the hosts"),
     _packaged("ping", "emu shell", "ping", instead="any other program on the hosts"),

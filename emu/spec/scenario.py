@@ -19,12 +19,16 @@ from emu.spec.formula import expected_numbers
 from emu.spec.headroom import reserved_of
 from emu.spec.host import HostDefaults, HostSpec
 from emu.spec.latency import latency_of
+from emu.spec.management import Management
 from emu.spec.merge import inherit, overlay
 from emu.spec.notes import note
 from emu.spec.presets import DSCPS, PRESETS
 from emu.spec.quantities import (
     AUTO,
     AUTO_WRITTEN,
+    OFF,
+    OFF_SCHEMA,
+    OFF_WRITTEN,
     Integer,
     PortNames,
     Slowdown,
@@ -127,6 +131,15 @@ class Spec(Model):
     )
     subnet: SubnetSpec = Field(
         default=SubnetSpec(), description="Settings of the InfiniBand subnet manager."
+    )
+    management: Annotated[Management | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
+        default=None,
+        description="An out-of-band management network in labs that stay up (`emu up`): an "
+        "interface mgmt0 for every host and switch, apart from the fabric; off unless given. `on` "
+        "takes the defaults.",
+        json_schema_extra=note(
+            why="a fabric works without it, and it takes a namespace for each node"
+        ),
     )
     traffic: tuple[TrafficSpec, ...] = Field(
         default=(), description="The workload: sources, destinations and sizes of messages."

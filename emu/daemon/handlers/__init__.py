@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from emu.daemon.exporter.messages import GetCounters
 from emu.daemon.handlers import (
     borrow_nic,
     capture,
+    counters,
     end_lab,
     faults,
     join_lab,
@@ -52,6 +54,7 @@ HANDLERS: dict[type, Callable[[ServedLab, Any], Answer]] = {
     ClearFault: faults.clear,
     ContinueTime: lab_time.go_on,
     EndLab: end_lab.answer,
+    GetCounters: counters.answer,
     GetNamespaces: namespaces.answer,
     GetPathLevels: path_levels.answer,
     GetPorts: ports.see,

@@ -19,6 +19,7 @@ from emu.spec.rules import (
     devices,
     faults,
     hosts,
+    management,
     operations,
     plane,
     routing,
@@ -39,6 +40,7 @@ _ON_THE_GRAPH = (
     *faults.RULES,
     *routing.ON_THE_GRAPH,
     *bgp.RULES,
+    *management.RULES,
 )
 _ON_THE_FLOWS = (
     *traffic.RULES,
