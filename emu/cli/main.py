@@ -47,6 +47,7 @@ VERBS = {
     "pause": "Stop the emulated time of a lab on the exact clock.",
     "perf": "Measure one pair of hosts as perftest would.",
     "pingpong": "Exchange messages with Linux' ibv_rc_pingpong.",
+    "reachability": "Measure who can reach whom on the management network.",
     "results": "Run the specs of a folder and judge them by their checks.",
     "run": "Run a spec and report the results.",
     "schema": "Print the JSON schema of spec files, with every key.",

@@ -228,3 +228,35 @@ class LabEnded:
     """From the lab to all its clients: the lab ends now."""
 
     reason: str
+
+
+@message
+class ReachabilityCell:
+    """Whether a service reaches one place from another."""
+
+    source: str
+    target: str
+    service: str
+    source_kind: str
+    target_kind: str
+    expected: bool
+    reached: bool | None
+    """None: a program at the target takes the probes, so it is not known."""
+
+
+@message
+class Reachability:
+    """Who can reach whom."""
+
+    cells: tuple[ReachabilityCell, ...]
+    joints: tuple[str, ...]
+    """Interfaces that join the fabric and the management network, in words."""
+
+
+@message
+class MeasureReachability(Query[Reachability]):
+    """Measure who can reach whom, with probes that have so much real time. `fabric`: on the fabric,
+    too."""
+
+    seconds: float
+    fabric: bool

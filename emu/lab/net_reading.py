@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 from emu.lab.rtnl import (
     NLM_F_DUMP,
@@ -43,6 +43,23 @@ class Interface:
     carrier: bool
     rx_dropped: int
     tx_dropped: int
+
+
+class Link(NamedTuple):
+    """An interface, and where its other end is."""
+
+    name: str
+    namespace: int | None
+    """The kernel's number for the namespace of its other end; None: in this namespace, or there is
+    no other end."""
+
+
+def links() -> list[Link]:
+    """All interfaces and their other ends. Raises OSError."""
+    return [
+        Link(message.get_attr("IFLA_IFNAME"), message.get_attr("IFLA_LINK_NETNSID"))
+        for message in _dump(ifinfmsg, rtnl.RTM_GETLINK)
+    ]
 
 
 def interfaces() -> dict[str, Interface]:

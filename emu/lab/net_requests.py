@@ -81,9 +81,11 @@ def _(step: AddVeth, namespaces: Mapping[str, int]) -> bytes:
 
 @request.register
 def _(step: AddBridge, namespaces: Mapping[str, int]) -> bytes:
+    settings = _nested(("IFLA_BR_MCAST_SNOOPING", int(step.snooping)))
+    bridge = _nested(("IFLA_INFO_KIND", "bridge"), ("IFLA_INFO_DATA", settings))
     attributes: Attributes = [
         ("IFLA_IFNAME", step.interface),
-        ("IFLA_LINKINFO", _nested(("IFLA_INFO_KIND", "bridge"))),
+        ("IFLA_LINKINFO", bridge),
     ]
     return _encoded(ifinfmsg, rtnl.RTM_NEWLINK, _ADD, attributes)
 

@@ -36,9 +36,11 @@ class AddBridge:
 
     namespace: str
     interface: str
+    snooping: bool = True
+    """Whether it follows multicast groups; for that it sends IGMP reports of its own."""
 
     def __str__(self) -> str:
-        return f"add bridge {self.interface}"
+        return f"add bridge {self.interface}{'' if self.snooping else ' mcast_snooping off'}"
 
 
 @dataclass(frozen=True)

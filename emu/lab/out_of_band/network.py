@@ -92,7 +92,7 @@ class Network:
 
     def net_steps(self) -> Iterator[NetStep]:
         """The steps that connect all members. The namespaces must exist."""
-        yield AddBridge(SWITCH, BRIDGE)
+        yield AddBridge(SWITCH, BRIDGE, snooping=False)
         yield SetUp(SWITCH, BRIDGE)
         for name in self.members:
             yield AddVeth(agent_of(name), INTERFACE, SWITCH, MTU, peer_interface=name)
