@@ -9,7 +9,7 @@ from dataclasses import asdict
 import click
 
 from emu.cli.notes import print_note
-from emu.cli.options import json_option, lab_argument
+from emu.cli.options import json_option, lab_argument, names_of
 from emu.errors import ExitCode
 
 SCHEMA = "emu.reachability/1"
@@ -32,8 +32,15 @@ _SECONDS = 1.0
     show_default=True,
     help="How long probes may take, in real time.",
 )
+@click.option(
+    "--nodes",
+    metavar="NAMES",
+    help="Only these hosts and switches, for example h1,h2,leaf1.  [default: all]",
+)
 @json_option
-def command(lab: str | None, fabric: bool, seconds: float, as_json: bool) -> None:
+def command(
+    lab: str | None, fabric: bool, seconds: float, nodes: str | None, as_json: bool
+) -> None:
     """Measure who can reach whom in LAB, and compare that with its spec.
 
     Sends real probes (ping, TCP, UDP, a broadcast frame) on the management network, from there to
@@ -49,7 +56,7 @@ def command(lab: str | None, fabric: bool, seconds: float, as_json: bool) -> Non
     from emu.report.reachability import MeasuredCell, lines_of
 
     with LabClient(lab) as client:
-        measured, _ = client.ask(MeasureReachability(seconds, fabric))
+        measured, _ = client.ask(MeasureReachability(seconds, fabric, names_of(nodes)))
         name = client.name
     cells = [MeasuredCell(**asdict(cell)) for cell in measured.cells]
     wrong = [cell for cell in cells if cell.is_wrong]

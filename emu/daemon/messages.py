@@ -256,7 +256,8 @@ class Reachability:
 @message
 class MeasureReachability(Query[Reachability]):
     """Measure who can reach whom, with probes that have so much real time. `fabric`: on the fabric,
-    too."""
+    too. `nodes`: only these hosts and switches, and the collector; all if empty."""
 
     seconds: float
     fabric: bool
+    nodes: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ import mmap
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -33,6 +34,25 @@ Columns = Sequence[tuple[str, int]]
 Row = dict[str, list[int]]
 """Counter -> its cells."""
 Rows = dict[str, Row]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """All cells of a table at one moment. A row is cut out when it is asked for: with thousands of
+    rows that takes most of the time."""
+
+    layout: Layout
+    cells: NDArray[np.int64]
+
+    @property
+    def time_ps(self) -> int:
+        return int(self.cells[_TIME])
+
+    def row(self, name: str) -> Row:
+        """Raises ValueError if there is no such row."""
+        width = self.layout.width
+        first = HEAD + self.layout.rows.index(name) * width
+        return _named(self.layout, self.cells[first : first + width].tolist())
 
 
 class SharedCounters:
@@ -77,13 +97,16 @@ class SharedCounters:
         copy = self._copy()
         table = copy[HEAD:].reshape(len(self.layout.rows), self.layout.width)
         rows = zip(self.layout.rows, table.tolist(), strict=True)
-        return int(copy[_TIME]), {name: self._named(cells) for name, cells in rows}
+        return int(copy[_TIME]), {name: _named(self.layout, cells) for name, cells in rows}
 
     def read_row(self, name: str) -> Row:
         """One row: much faster than all of them. Raises ValueError if there is no such row, and
         FabricError as `read`."""
-        first = HEAD + self.layout.rows.index(name) * self.layout.width
-        return self._named(self._copy()[first : first + self.layout.width].tolist())
+        return self.copy().row(name)
+
+    def copy(self) -> Copy:
+        """Everything that was counted by now. Raises FabricError as `read`."""
+        return Copy(self.layout, self._copy())
 
     def _copy(self) -> NDArray[np.int64]:
         """All cells at one moment."""
@@ -98,6 +121,7 @@ class SharedCounters:
                     "counters cannot be read: the process that writes them stopped while it did"
                 )
 
-    def _named(self, cells: list[int]) -> Row:
-        left = iter(cells)
-        return {name: [next(left) for _ in range(width)] for name, width in self.layout.columns}
+
+def _named(layout: Layout, cells: list[int]) -> Row:
+    left = iter(cells)
+    return {name: [next(left) for _ in range(width)] for name, width in layout.columns}

@@ -65,15 +65,13 @@ class Family:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a lab has counted up to a moment."""
+    """What a host or switch has counted up to a moment."""
 
     time_ps: int
     ports: Mapping[str, RawCounters]
-    """Switch port -> its counters in the core."""
-    host_ports: Mapping[str, RawCounters]
-    """The same of the NICs' ports."""
-    hosts: Mapping[str, Counters]
-    """Host -> its NIC's counters."""
+    """Port -> its counters in the core."""
+    nic: Counters
+    """A host's; empty before its first workload."""
     down: frozenset[str]
     """Ports without a link."""
 
@@ -150,19 +148,18 @@ def families(node: str, seen: Seen, topology: Topology, framing: Framing) -> Ite
 
     add(TIME, (), seen.time_ps * 1e-12)
     ports = {topology.port_name[port]: port for port in topology.ports[node]}
-    raw = {name: own for name, own in {**seen.ports, **seen.host_ports}.items() if name in ports}
     for name, port in ports.items():
         add(UP, (name,), float(name not in seen.down))
         add(SPEED, (name,), float(topology.cable[port].rate_bps))
-    for name, counters in (PORT_COUNTERS[framing](raw) if raw else {}).items():
+    for name, counters in (PORT_COUNTERS[framing](seen.ports) if seen.ports else {}).items():
         for counter, value in counters.items():
             pattern, number = _split(counter, framing)
             if pattern in port_metrics(framing):
                 add(port_metrics(framing)[pattern], (name, *number), value)
-    for name, cells in raw.items():
+    for name, cells in seen.ports.items():
         for level, metric in level_metrics().items():
             add(metric, (name,), sum(cells[level]))
-    for counter, value in seen.hosts.get(node, {}).items():
+    for counter, value in seen.nic.items():
         if counter in nic_metrics():  # the port's PortXmitWait is there, too
             add(nic_metrics()[counter], (), value)
     return found.values()

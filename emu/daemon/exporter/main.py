@@ -35,7 +35,7 @@ def _families_of(spec: Spec, session: Channel) -> FamiliesOf:
     """What reads the metrics of a node. `session`: with the lab."""
     topology, framing = spec.topology.build(), spec.fabric_kind.framing
     source = Source(session, topology)
-    return lambda node: families(node, source.seen(), topology, framing)
+    return lambda node: families(node, source.seen(node), topology, framing)
 
 
 if __name__ == "__main__":

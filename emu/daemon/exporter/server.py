@@ -21,7 +21,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from emu.errors import EmuError, FabricError
 from emu.report.metrics import FamiliesOf, Family
 
-_ANSWERING_THREADS = 4
+_ANSWERING_THREADS = 32
 _SECONDS_FOR_A_READER = 5.0
 _BACKLOG = 64
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass
 
 from emu.daemon.client import receive_answer
 from emu.daemon.exporter.messages import GetCounters
@@ -11,12 +12,21 @@ from emu.errors import FabricError
 from emu.lab.ipc.channel import Channel
 from emu.lab.nic_process import is_of_port, port_counters
 from emu.measure.counter_layout import Layout
-from emu.measure.seqlock import Rows, SharedCounters
+from emu.measure.seqlock import Copy, SharedCounters
 from emu.report.metrics import Seen
 from topologies.graph import Topology
 
-_SECONDS_OF_USE = 0.1
-"""Counters in shared memory are renewed five times a second, so older ones are read again."""
+_SECONDS_OF_USE = 0.2
+"""Counters in shared memory are renewed this often."""
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """Everything that a lab had counted at one moment."""
+
+    ports: Copy
+    hosts: Copy | None
+    down: frozenset[str]
 
 
 class Source:
@@ -26,18 +36,30 @@ class Source:
         self._lab = lab
         self._topology = topology
         self._reading = threading.Lock()
-        self._seen: Seen | None = None
+        self._tables: _Tables | None = None
         self._read_at = 0.0
 
-    def seen(self) -> Seen:
-        """What was counted, 0.3 s ago at most. Raises FabricError if the lab has ended."""
+    def seen(self, node: str) -> Seen:
+        """What was counted at a host or switch, 0.4 s of real time ago at most. Raises FabricError
+        if the lab has ended."""
+        tables, topology = self._present(), self._topology
+        names = [topology.port_name[port] for port in topology.ports[node]]
+        if node in topology.switch:
+            rows = {name: tables.ports.row(name) for name in names}
+            return Seen(tables.ports.time_ps, rows, {}, tables.down)
+        row = tables.hosts.row(node) if tables.hosts else {}
+        own = {name: cells[0] for name, cells in row.items() if not is_of_port(name)}
+        rows = {name: port_counters(row) for name in names if row}
+        return Seen(tables.ports.time_ps, rows, own, tables.down)
+
+    def _present(self) -> _Tables:
         with self._reading:
             now = time.monotonic()
-            if self._seen is None or now - self._read_at > _SECONDS_OF_USE:
-                self._seen, self._read_at = self._read(), now
-            return self._seen
+            if self._tables is None or now - self._read_at > _SECONDS_OF_USE:
+                self._tables, self._read_at = self._read(), now
+            return self._tables
 
-    def _read(self) -> Seen:
+    def _read(self) -> _Tables:
         query = GetCounters()
         try:
             self._lab.send(query)
@@ -45,30 +67,15 @@ class Source:
         except EOFError:
             raise FabricError("the lab has ended") from None
         ports, *others = self._lab.take_files()
-        time_ps, rows = _rows(ports, answer.ports)
-        own: Rows = {}
-        for file in others:
-            assert answer.hosts is not None
-            _, own = _rows(file, answer.hosts)
-        return Seen(
-            time_ps=time_ps,
-            ports=rows,
-            host_ports={self._port_of(host): port_counters(row) for host, row in own.items()},
-            hosts={
-                host: {name: cells[0] for name, cells in row.items() if not is_of_port(name)}
-                for host, row in own.items()
-            },
-            down=frozenset(answer.down),
-        )
-
-    def _port_of(self, host: str) -> str:
-        return self._topology.port_name[self._topology.ports[host][0]]
+        hosts = [_copy(file, answer.hosts) for file in others if answer.hosts is not None]
+        own = hosts[0] if hosts else None
+        return _Tables(_copy(ports, answer.ports), own, frozenset(answer.down))
 
 
-def _rows(file: int, layout: Layout) -> tuple[int, Rows]:
-    """The emulated time in picoseconds, and the rows. Closes the file."""
+def _copy(file: int, layout: Layout) -> Copy:
+    """The table in an open file, which is closed."""
     counters = SharedCounters(file, layout)
     try:
-        return counters.read()
+        return counters.copy()
     finally:
         counters.close()

@@ -5,9 +5,13 @@ from __future__ import annotations
 from emu.daemon.messages import MeasureReachability, Reachability, ReachabilityCell
 from emu.daemon.served_lab import Answer, ServedLab
 from emu.errors import UsageError
+from emu.lab.out_of_band.network import Network
 from emu.lab.reachability.inventory import joints
 from emu.lab.reachability.measure import measure
 from emu.lab.reachability.places import expected_cells, places_of
+
+_MOST_NODES = 40
+"""The number of probes grows with its square."""
 
 
 def answer(lab: ServedLab, query: MeasureReachability) -> Answer:
@@ -18,9 +22,18 @@ def answer(lab: ServedLab, query: MeasureReachability) -> Answer:
             f"the lab {session.spec.name} has no management network: bring it up with "
             "management: on in its spec"
         )
+    nodes = query.nodes or network.nodes
+    for node in query.nodes:
+        lab.check_node(node)
+    if len(nodes) > _MOST_NODES:
+        raise UsageError(
+            f"{len(nodes)} hosts and switches are too many to probe each from each; name up to "
+            f"{_MOST_NODES} with --nodes, for example --nodes {','.join(_some(network))}"
+        )
     places = places_of(network, session.lab.pids, ip=session.has_ip)
-    cells = expected_cells(network, places, fabric=query.fabric)
-    reached, unknown = measure(places, cells, query.seconds)
+    probed = [place for place in places if place.of_node in ("", *nodes)]
+    cells = expected_cells(network, probed, fabric=query.fabric)
+    reached, unknown = measure(probed, cells, query.seconds)
     kinds = {place.name: place.kind for place in places}
     found = tuple(
         ReachabilityCell(
@@ -33,3 +46,8 @@ def answer(lab: ServedLab, query: MeasureReachability) -> Answer:
         for cell, expected in cells.items()
     )
     return Reachability(found, tuple(joints(places))), []
+
+
+def _some(network: Network) -> tuple[str, ...]:
+    """Two hosts and two switches."""
+    return (*network.nodes[:2], *network.nodes[-2:])

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from emu.lab.net_reading import links
 from emu.lab.netns import inside, opened
 from emu.lab.reachability.places import MANAGEMENT, Place
+from emu.spec.management_names import SWITCH
 
 _RTM_NEWNSID, _RTM_GETNSID = 88, 90
 _NLM_F_REQUEST = 1
@@ -25,6 +26,8 @@ _ATTRIBUTE = struct.Struct("=HHi")
 _FAMILY_BYTES = 4
 """struct rtgenmsg, with its padding."""
 _MOST_BYTES = 8192
+_HUBS = ("cables", "switches", SWITCH)
+"""The places that most interfaces lead to."""
 
 
 def joints(places: Sequence[Place]) -> list[str]:
@@ -32,9 +35,11 @@ def joints(places: Sequence[Place]) -> list[str]:
     found = []
     with opened({place.name: place.task for place in places}) as namespaces:
         planes = {place.name: place.plane for place in places}
+        hubs = sorted(namespaces, key=_HUBS.__contains__, reverse=True)
+        ordered = {name: namespaces[name] for name in hubs}
         for name, namespace in namespaces.items():
             with inside(namespace):
-                found += _joints_of(name, planes, namespaces)
+                found += _joints_of(name, planes, ordered)
     return found
 
 
@@ -42,7 +47,7 @@ def _joints_of(name: str, planes: dict[str, str], namespaces: dict[str, int]) ->
     far_ends = {link.name: link.namespace for link in links() if link.namespace is not None}
     if not far_ends:
         return []
-    numbers = {_number_of(file): other for other, file in namespaces.items()}
+    numbers = _resolved(set(far_ends.values()), namespaces)
     found = []
     for interface, number in far_ends.items():
         other = numbers.get(number)
@@ -54,6 +59,16 @@ def _joints_of(name: str, planes: dict[str, str], namespaces: dict[str, int]) ->
                 f"{interface} of {name} ({planes[name]}) is joined to {other} ({planes[other]})"
             )
     return found
+
+
+def _resolved(numbers: set[int], namespaces: dict[str, int]) -> dict[int, str]:
+    """The names of the namespaces that have these numbers in the calling thread's namespace."""
+    names: dict[int, str] = {}
+    for name, file in namespaces.items():
+        if numbers <= names.keys():
+            break
+        names[_number_of(file)] = name
+    return names
 
 
 def _number_of(namespace: int) -> int:

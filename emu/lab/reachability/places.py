@@ -39,6 +39,8 @@ class Place:
     """A process or thread in its network namespace."""
     kind: str
     """The group of places that it is in, for people."""
+    of_node: str = ""
+    """The host or switch that it belongs to; empty: none."""
     node: str = ""
     """The member of the management network that it is; empty: none."""
     address: str = ""
@@ -60,7 +62,9 @@ def places_of(network: Network, pids: Mapping[str, int], *, ip: bool) -> list[Pl
     """All places of a lab. `pids`: a process or thread in each namespace. `ip`: whether hosts have
     IP on the fabric."""
     places = [
-        Place(host.name, FABRIC, pids[host.name], HOSTS, address=str(host.ip) if ip else "")
+        Place(
+            host.name, FABRIC, pids[host.name], HOSTS, host.name, address=str(host.ip) if ip else ""
+        )
         for host in network.topology.hosts
     ]
     places += [
@@ -70,7 +74,9 @@ def places_of(network: Network, pids: Mapping[str, int], *, ip: bool) -> list[Pl
     for node, address in network.addresses.items():
         is_agent = node != COLLECTOR
         name, kind = (f"{node}-{INTERFACE}", AGENTS) if is_agent else (node, COLLECTOR)
-        places.append(Place(name, MANAGEMENT, pids[agent_of(node)], kind, node, address))
+        of_node = node if is_agent else ""
+        task = pids[agent_of(node)]
+        places.append(Place(name, MANAGEMENT, task, kind, of_node, node, address))
     return [*places, Place(SWITCH, MANAGEMENT, pids[SWITCH], SWITCH, is_quiet=True)]
 
 
