@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 
 import click
 
 from emu.cli.notes import print_note
 from emu.cli.options import lab_argument
-
-_SECONDS_BETWEEN_SNAPSHOTS = 0.2
 
 
 @click.command("events")
@@ -28,19 +25,13 @@ def command(lab: str | None) -> None:
     """
     from emu.daemon.client import LabClient
     from emu.daemon.client_snapshot import take_snapshot
-    from emu.measure.snapshot_diff import Pauses, events_between, in_order
+    from emu.daemon.event_stream import events_after
     from emu.spec.scenario import spec_from_json
 
     with LabClient(lab) as client:
         before = take_snapshot(client)
         topology = spec_from_json(client.status().spec).topology.build()
-        peers = {topology.port_name[port]: peer.node for port, peer in topology.peer.items()}
-        pauses = Pauses(peers, topology.host)
         print_note(f"printing the events of {client.name} from now on")
-        while True:
-            time.sleep(_SECONDS_BETWEEN_SNAPSHOTS)
-            now = take_snapshot(client)
-            happened = (*events_between(before, now), *pauses.events(before, now))
-            for event in in_order(happened):
+        for events in events_after(before, client, topology):
+            for event in events:
                 click.echo(json.dumps(event.to_json()))
-            before = now

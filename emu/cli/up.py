@@ -51,6 +51,7 @@ def _bring_up_real(spec: Spec) -> None:
         click.echo(
             f"  emu exec {_first_host(spec)} -- ip address      emu traffic start      emu watch"
         )
+        _tell_management(spec)
         click.echo(f"  emu down {spec.name}")
         click.echo(time_of_programs(slowdown))
 
@@ -67,10 +68,17 @@ def _bring_up_exact(spec: Spec) -> None:
     def tell_up() -> None:
         click.echo(f"{spec.name} is up; its time stands at 0 and runs with traffic. Try:")
         click.echo("  emu pause      emu traffic start      emu step 10us      emu continue")
+        _tell_management(spec)
         click.echo(f"  emu down {spec.name}")
         click.echo(TIME_OF_PROGRAMS_IN_EXACT_LABS)
 
     bring_up_exact(spec, print_note, tell_up)
+
+
+def _tell_management(spec: Spec) -> None:
+    if spec.management is not None:
+        host = _first_host(spec)
+        click.echo(f"  emu exec mgmt -- ping {host}      emu reachability")
 
 
 def _first_host(spec: Spec) -> str:

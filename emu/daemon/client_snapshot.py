@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from emu.bindings.host_nics import FAILURES
-from emu.daemon.client import LabClient
 from emu.daemon.messages import FaultSnapshot, GetSnapshot, Snapshot, TrafficStatus
+from emu.daemon.session import Asks
 from emu.lab.nic_process import FLOW_COLUMNS, is_of_port, port_counters
 from emu.measure.counter_layout import Layout
 from emu.measure.lab_snapshot import FlowSnapshot, LabSnapshot, SeenFault, TrafficState
@@ -17,7 +17,7 @@ from emu.spec.fault import Fault
 from emu.spec.scenario import spec_from_json
 
 
-def take_snapshot(lab: LabClient) -> LabSnapshot:
+def take_snapshot(lab: Asks) -> LabSnapshot:
     """A snapshot of the lab now. Raises FabricError if the lab has ended."""
     seen, files = lab.ask(GetSnapshot())
     time_ps, ports = _read(files[0], seen.ports)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from emu.daemon.exporter.start import need, start_exporter
+from emu.daemon.agents import need, start_agents
 from emu.daemon.handlers import HANDLERS
 from emu.daemon.messages import LabEnded
 from emu.daemon.served_lab import Answer, ServedLab
@@ -53,7 +53,7 @@ def serve_lab(job: ServeLab, supervisor: Supervisor) -> JobResult:
     supervisor.on_death.append(
         lambda reason: sessions.end(f"the lab {spec.name} has ended: {reason}")
     )
-    _start_exporter(session, supervisor, sessions)
+    _start_agents(session, supervisor, sessions)
     _in_background(_accept_clients, socket.socket(fileno=listener), sessions)
     _wait_until(at_ns)
     supervisor.up()
@@ -97,15 +97,19 @@ def _prepare_management(request: LabRequest) -> None:
         write_files(network, spec.name)
 
 
-def _start_exporter(session: Session, supervisor: Supervisor, sessions: Sessions) -> None:
-    """Starts the exporter, whose session with the lab is one more client's."""
+def _start_agents(session: Session, supervisor: Supervisor, sessions: Sessions) -> None:
+    """Starts the processes of the management network, whose sessions with the lab are those of
+    clients."""
     network = session.plan.out_of_band
-    if network is None:
-        return
+    if network is not None:
+        start_agents(session, network, supervisor, partial(_new_session, sessions))
+
+
+def _new_session(sessions: Sessions) -> socket.socket:
+    """The far end of a new session."""
     near, far = channel_pair()
     _in_background(sessions.hold, near)
-    with far:
-        start_exporter(session, network, supervisor, far)
+    return far
 
 
 def _accept_clients(listener: socket.socket, sessions: Sessions) -> None:

@@ -36,6 +36,7 @@ NAMES = {
     "emu.lab.tcp.tcp_main": "emu-tcp",
     "emu.verbs.nic_main": "emu-verbs",
     "emu.daemon.exporter.main": "emu-exporter",
+    "emu.daemon.syslog.main": "emu-syslog",
 }
 """Module with a `job` -> the name of its process."""
 FIRST, SERVER = "emu-lab", "emu-forks"

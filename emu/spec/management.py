@@ -28,6 +28,7 @@ from emu.spec.quantities import OFF, OFF_SCHEMA, OFF_WRITTEN, Hosts, Integer
 
 ALL = "all"
 """In `from` and `to`: every host and switch, without the collector."""
+SYSLOG_PORT = 514
 MOST_NODES = 1022
 """Hosts and switches: a bridge of the kernel has 1,023 ports, and one is the collector's."""
 
@@ -101,6 +102,12 @@ class Management(Model):
         description="Whether hosts and switches export their counters to Prometheus; off for none.",
         json_schema_extra=note(why="counters are what a management network is read for most"),
     )
+    syslog: bool = Field(
+        default=False,
+        description="Whether hosts and switches report links, storms, losses and errors to the "
+        "collector, by syslog (RFC 5424) over UDP port 514.",
+        json_schema_extra=note(why="nobody reads it unless a collector listens"),
+    )
     firewall: bool = Field(
         default=True,
         description="Whether nftables drops what `allow` does not list.",
@@ -108,15 +115,16 @@ class Management(Model):
     )
     allow: tuple[Allowed, ...] = Field(
         default=_DEFAULT_ALLOW,
-        description="Who may begin to talk to whom. The collector may always read the exporter.",
+        description="Who may begin to talk to whom. What the exporter and syslog need is "
+        "always allowed.",
         json_schema_extra=note(
             why="the collector reads (ping, SSH), and nodes report (ping, syslog)"
         ),
     )
 
     def cells(self, nodes: tuple[str, ...]) -> frozenset[Cell]:
-        """Every pair of nodes that is allowed, with the exporter. `nodes`: all hosts and
-        switches."""
+        """Every pair of nodes that is allowed, with those of the exporter and of syslog. `nodes`:
+        all hosts and switches."""
         return frozenset(self._cells(nodes))
 
     def _cells(self, nodes: tuple[str, ...]) -> Iterator[Cell]:
@@ -125,6 +133,8 @@ class Management(Model):
                 for target in _named(entry.to, nodes):
                     if source != target:
                         yield Cell(source, target, entry.service)
+        if self.syslog:
+            yield from (Cell(node, COLLECTOR, f"udp/{SYSLOG_PORT}") for node in nodes)
         if self.exporter is not None:
             service = f"tcp/{self.exporter.port}"
             yield from (Cell(COLLECTOR, node, service) for node in nodes)

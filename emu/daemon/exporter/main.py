@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from emu.daemon.exporter.messages import SetUpExporter
 from emu.daemon.exporter.source import Source
+from emu.daemon.session import LabSession
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.messages import Done
 from emu.lab.netns import entered
@@ -28,10 +29,10 @@ def job(channel: Channel) -> None:
         with entered(task):
             listeners[node] = listen(node, setup.addresses[node], setup.port)
     channel.send(Done())
-    serve(listeners, _families_of(spec, Channel.inherited(session)), channel.fileno())
+    serve(listeners, _families_of(spec, LabSession(Channel.inherited(session))), channel.fileno())
 
 
-def _families_of(spec: Spec, session: Channel) -> FamiliesOf:
+def _families_of(spec: Spec, session: LabSession) -> FamiliesOf:
     """What reads the metrics of a node. `session`: with the lab."""
     topology, framing = spec.topology.build(), spec.fabric_kind.framing
     source = Source(session, topology)

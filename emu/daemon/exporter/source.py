@@ -6,10 +6,8 @@ import threading
 import time
 from dataclasses import dataclass
 
-from emu.daemon.client import receive_answer
 from emu.daemon.exporter.messages import GetCounters
-from emu.errors import FabricError
-from emu.lab.ipc.channel import Channel
+from emu.daemon.session import LabSession
 from emu.lab.nic_process import is_of_port, port_counters
 from emu.measure.counter_layout import Layout
 from emu.measure.seqlock import Copy, SharedCounters
@@ -32,7 +30,7 @@ class _Tables:
 class Source:
     """The counters of a lab. Several threads may use it: what one has read serves the others."""
 
-    def __init__(self, lab: Channel, topology: Topology) -> None:
+    def __init__(self, lab: LabSession, topology: Topology) -> None:
         self._lab = lab
         self._topology = topology
         self._reading = threading.Lock()
@@ -60,13 +58,7 @@ class Source:
             return self._tables
 
     def _read(self) -> _Tables:
-        query = GetCounters()
-        try:
-            self._lab.send(query)
-            answer = receive_answer(self._lab, query)
-        except EOFError:
-            raise FabricError("the lab has ended") from None
-        ports, *others = self._lab.take_files()
+        answer, (ports, *others) = self._lab.ask(GetCounters())
         hosts = [_copy(file, answer.hosts) for file in others if answer.hosts is not None]
         own = hosts[0] if hosts else None
         return _Tables(_copy(ports, answer.ports), own, frozenset(answer.down))
