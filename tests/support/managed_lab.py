@@ -43,7 +43,7 @@ def python(user: User, node: str, code: str, *, management: bool = False) -> str
 
 def reachability(user: User, *words: str) -> dict[str, Any]:
     """The measured matrix."""
-    ended = user.run_emu("reachability", "--json", "--wait", "0.5", *words)
+    ended = user.run_emu("reachability", "--json", "--wait", "1", *words)
     assert ended.code in (0, 1), ended
     measured: dict[str, Any] = json.loads(ended.out)
     assert measured["as_allowed"] == (ended.code == 0)

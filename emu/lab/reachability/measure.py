@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
 from emu.lab.reachability.places import RAW, Cell, Place
@@ -65,8 +65,9 @@ def _measure_some(
         for place in own:
             senders.append(Sender(place, places.index(place), mark))
             opened.callback(senders[-1].close)
+        taken = {receiver.place.name: receiver.taken for receiver in receivers}
         for sender in senders:
-            _send_all(sender, places, cells)
+            _send_all(sender, places, cells, taken)
         found = set[Cell]()
         end = time.monotonic() + seconds
         while time.monotonic() < end:  # that nothing arrives is known only then
@@ -75,14 +76,22 @@ def _measure_some(
     return found & set(cells)
 
 
-def _send_all(sender: Sender, places: Sequence[Place], cells: Collection[Cell]) -> None:
+def _send_all(
+    sender: Sender,
+    places: Sequence[Place],
+    cells: Collection[Cell],
+    taken: Mapping[str, Collection[str]],
+) -> None:
+    """Sends the probes of a place. Programs that have `taken` services of a target get nothing to
+    read."""
     by_name = {place.name: place for place in places}
     own = [cell for cell in cells if cell.source == sender.place.name]
     if any(cell.service == RAW for cell in own):
         sender.broadcast()
     for cell in own:
-        if cell.service != RAW:
-            sender.send(by_name[cell.target], cell.service)
+        is_taken = cell.service in taken.get(cell.target, ())
+        if cell.service != RAW and not (is_taken and cell.service.startswith("udp/")):
+            sender.send(by_name[cell.target], cell.service, mute=is_taken)
 
 
 def _arrived(

@@ -27,14 +27,16 @@ class Sender:
         self.place = place
         self._carried = mark + _NUMBER.pack(number)
         self._connecting: dict[tuple[str, str], socket.socket] = {}
+        self._mute: set[tuple[str, str]] = set()
         with entered(place.task):
             self._echoes = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
             self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         for own in (self._echoes, self._udp):
             own.setblocking(False)
 
-    def send(self, target: Place, service: str) -> None:
-        """Sends a probe to a target. Without a route to it, nothing happens."""
+    def send(self, target: Place, service: str, *, mute: bool = False) -> None:
+        """Sends a probe to a target. Without a route to it, nothing happens. `mute`: only connects,
+        and sends nothing to the program that listens there."""
         if service == ICMP:
             with suppress(OSError):
                 self._echoes.sendto(_echo_request(self._carried), (target.address, 0))
@@ -50,6 +52,8 @@ class Sender:
         own.setblocking(False)
         if own.connect_ex(address) in (0, errno.EINPROGRESS):
             self._connecting[target.name, service] = own
+            if mute:
+                self._mute.add((target.name, service))
         else:
             own.close()
 
@@ -69,11 +73,11 @@ class Sender:
 
     def connected(self) -> list[tuple[str, str]]:
         """The targets and services that have accepted a connection since the last call. What a
-        probe carries is sent there then."""
+        probe carries is sent there then, unless the probe is mute."""
         found = []
         for key, own in list(self._connecting.items()):
             try:
-                own.send(self._carried)
+                own.send(b"" if key in self._mute else self._carried)
             except BlockingIOError:
                 continue
             except OSError as error:

@@ -127,6 +127,21 @@ def test_its_text_is_what_prometheus_calls_clean(me: User, tmp_path: Path) -> No
             assert (ended.code, ended.out, ended.err) == (0, "", "")
 
 
+def test_a_storm_in_paused_time_does_not_reach_it(me: User) -> None:
+    """M8: the agents answer whatever the fabric does, and while its time stands."""
+    with lab_up(me, SPEC, *EXACT):
+        emu(me, "pause")
+        emu(me, "fault", "set", "pause-storm: {host: h1, priority: 3}")
+        emu(me, "traffic", "start")
+        emu(me, "step", "50us")
+        exported = metrics_of(me, "leaf1")
+        paused = 'emu_port_rx_prio_pause_total{node="leaf1",port="leaf1:h1",priority="3"}'
+        assert exported[paused] > 0
+        assert exported['emu_time_seconds_total{node="leaf1"}'] == pytest.approx(50e-6)
+        assert metrics_of(me, "leaf1") == exported
+        emu(me, "continue")
+
+
 def test_it_can_be_moved_and_left_out(me: User) -> None:
     moved = SPEC.replace("management: on", "management: {exporter: {port: 9101}}")
     with lab_up(me, moved, *EXACT):

@@ -84,7 +84,7 @@ def test_only_what_the_spec_allows_is_reached(anybody: User) -> None:
 
 def test_hosts_reach_each_other_on_the_fabric_alone(me: User) -> None:
     with lab_up(me, SPEC, "--set", "slowdown=1000"):
-        measured = reachability(me, "--fabric")
+        measured = reachability(me, "--fabric", "--wait", "3")
     assert wrong_cells(measured) == set()
     assert ("h1", "h2", "tcp/22") in reached_cells(measured)
 

@@ -55,3 +55,19 @@ def test_nobody_else_may_send_then(me: User) -> None:
         measured = reachability(me)
     assert wrong_cells(measured) == set()
     assert {cell[1:] for cell in reached_cells(measured)} == {("mgmt", "udp/514")}
+
+
+def test_probes_do_not_disturb_a_program_that_listens(me: User) -> None:
+    """What it alone could tell is not known; all else is. It reads what switches report: packets
+    for which they have no route."""
+    with lab_up(me, REPORTS, *EXACT):
+        listening = me.emu("exec", "mgmt", "--", sys.executable, "-c", COLLECTOR, "1000")
+        assert listening.stdout is not None
+        assert listening.stdout.readline() == b"listening\n"
+        measured = reachability(me)
+        listening.terminate()
+        ended = wait(listening)
+    unknown = [cell for cell in measured["cells"] if cell["reached"] is None]
+    assert {(cell["target"], cell["service"]) for cell in unknown} == {("mgmt", "udp/514")}
+    assert measured["as_allowed"]
+    assert all(line.split()[1].startswith("<132>1") for line in ended.out.splitlines())
