@@ -1,7 +1,9 @@
 """Files for the programs of the management network, in the lab's own /run.
 
-/run/management/hosts            /etc/hosts of the agents and the collector
-/run/management/prometheus.yml   a configuration of Prometheus that reads all exporters
+    /run/management/hosts            /etc/hosts of the agents and the collector
+    /run/management/prometheus.yml   a configuration of Prometheus that reads all exporters
+
+They end with the lab.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """The nodes, addresses and links of the management network.
 
-172.16.0.0/16    172.16.0.5      host 5           172.16.255.1  the collector
-                 172.16.128.2    switch 2
+    172.16.0.5      host 5          172.16.255.1    the collector
+    172.16.128.2    switch 2
+
+All are in 172.16.0.0/16, so nothing needs a route.
 """
 
 from __future__ import annotations

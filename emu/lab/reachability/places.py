@@ -1,8 +1,11 @@
 """The places between which reachability is measured, and what the spec allows.
 
-h1            a host on the fabric          h1-mgmt0, leaf1-mgmt0   agents
-switches      where Open vSwitch runs       mgmt                    the collector
-cables        where the shim runs           mgmt_switch             the management switch
+    h1            a host on the fabric          h1-mgmt0, leaf1-mgmt0   agents
+    leaf1         a switch in which FRR runs    mgmt                    the collector
+    switches      where Open vSwitch runs       mgmt_switch             the management switch
+    cables        where the shim runs
+
+Each is a network namespace.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from emu.bgp.numbering import loopback
 from emu.lab.out_of_band.network import INTERFACE, Network, agent_of
 from emu.lab.plan import LAB, SHIM
 from emu.spec import management
@@ -67,6 +71,11 @@ def places_of(network: Network, pids: Mapping[str, int], *, ip: bool) -> list[Pl
         )
         for host in network.topology.hosts
     ]
+    for switch in network.topology.switch:
+        if switch in pids:  # it has an operating system, and a loopback address
+            own = str(loopback(network.topology, switch))
+            place = Place(switch, FABRIC, pids[switch], SWITCHES, switch, "", own, is_quiet=True)
+            places.append(place)
     places += [
         Place("switches", FABRIC, pids[LAB], SWITCHES, is_quiet=True),
         Place("cables", FABRIC, pids[SHIM], SWITCHES, is_quiet=True),
@@ -99,7 +108,7 @@ def _between(
     if source.plane != target.plane:
         yield from ((service, False) for service in _across(network, source, target))
     elif source.plane == FABRIC:
-        if fabric and source.address and target.address:
+        if fabric and source.address and source.kind == target.kind == HOSTS and target.address:
             yield from ((service, True) for service in _IN_FABRIC)
     elif source.node and target.node:
         yield from _in_management(network, source.node, target.node)

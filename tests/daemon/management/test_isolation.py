@@ -22,6 +22,7 @@ from tests.support.managed_lab import (
 )
 from tests.support.needs import need
 from tests.support.user import User
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.timeout(300)
 WITHOUT_FIREWALL = SPEC.replace("management: on", "management: {firewall: off}")
@@ -241,3 +242,17 @@ def test_labs_without_it_have_none(me: User) -> None:
             assert "there is no host or switch" in refused(me, "exec", node, "--", "true")
         assert "management: on" in refused(me, "exec", "--management", "h1", "--", "true")
         assert "management: on" in refused(me, "reachability")
+
+
+def test_bgp_knows_nothing_of_it(me: User) -> None:
+    """M5: a switch that runs FRR has a loopback address and routes; none is of the other side."""
+    need("FRR")
+    with_bgp = SPEC.replace("switches: {", "switches: {routing: {control_plane: bgp}, ")
+    with lab_up(me, with_bgp, "--set", "slowdown=1000"):
+        eventually(lambda: "proto bgp" in said(me, "leaf1", "ip", "route"))
+        for command in (("ip", "route"), ("vtysh", "-c", "show bgp ipv4"), ("ip", "address")):
+            assert "172.16" not in said(me, "leaf1", *command)
+        measured = reachability(me)
+    assert (wrong_cells(measured), measured["joints"]) == (set(), [])
+    targets = {cell["target"] for cell in measured["cells"] if cell["source"] == "mgmt"}
+    assert {"leaf1", "leaf1-mgmt0"} <= targets
