@@ -6,15 +6,17 @@ from emu.daemon.messages import MeasureReachability, Reachability, ReachabilityC
 from emu.daemon.served_lab import Answer, ServedLab
 from emu.errors import UsageError
 from emu.lab.out_of_band.network import Network
-from emu.lab.reachability.inventory import joints
-from emu.lab.reachability.measure import measure
-from emu.lab.reachability.places import expected_cells, places_of
 
 _MOST_NODES = 40
 """The number of probes grows with its square."""
 
 
 def answer(lab: ServedLab, query: MeasureReachability) -> Answer:
+    # These import pyroute2, which a lab otherwise loads while its other processes start.
+    from emu.lab.reachability.inventory import joints
+    from emu.lab.reachability.measure import measure
+    from emu.lab.reachability.places import expected_cells, places_of
+
     session = lab.session
     network = session.plan.out_of_band
     if network is None:
