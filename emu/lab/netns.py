@@ -14,7 +14,6 @@ from emu.lab.libc import LIBC, checked
 
 _CLONE_NEWNS = 0x00020000
 _CLONE_NEWNET = 0x40000000
-_MS_BIND = 0x1000
 
 
 @contextmanager
@@ -62,11 +61,6 @@ def unshare_host() -> None:
     """Moves the calling thread to a new network namespace, with a /sys that shows it."""
     checked(LIBC.unshare(_CLONE_NEWNET | _CLONE_NEWNS))
     LIBC.mount(b"sysfs", b"/sys", b"sysfs", 0, None)  # if not permitted, /sys stays the lab's
-
-
-def bind_mount(file: str, place: str) -> None:
-    """Shows a file in another place, in the calling thread's mount namespace."""
-    checked(LIBC.mount(file.encode(), place.encode(), None, _MS_BIND, None))
 
 
 def write_sysctl(key: str, value: str) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 from concurrent.futures import Future
 
-from emu.lab.netns import bind_mount, unshare_host
+from emu.lab.mounts import MS_BIND, mount
+from emu.lab.netns import unshare_host
 
 
 def keep_host(hosts: str = "") -> int:
@@ -28,7 +29,7 @@ def _keep(inside: Future[int], hosts: str) -> None:
     try:
         unshare_host()
         if hosts:
-            bind_mount(hosts, "/etc/hosts")
+            mount(hosts, "/etc/hosts", flags=MS_BIND)
     except OSError as error:
         inside.set_exception(error)
         return
