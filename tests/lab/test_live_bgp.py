@@ -24,7 +24,7 @@ name: told
 topology: {kind: leaf-spine, spines: 2, leaves: 2, hosts_per_leaf: 1}
 switches: {routing: {control_plane: bgp, bgp: {keepalive: 1s, hold: 3s}}}
 traffic: [{name: f, pattern: pair, from: h1, to: h2, size: 100KB}]
-slowdown: 10
+slowdown: 4
 """
 """At so small a slowdown the machine keeps up with packets of BGP and pings."""
 BFD = SPEC.replace("hold: 3s", "hold: 3s, bfd: {interval: 50ms}")
