@@ -29,6 +29,7 @@ from emu.bindings.routing import IpRoutes, LidRoutes
 from emu.bindings.scale_up import ScaleUpFabric, ports_of
 from emu.bindings.snapshot import PortView
 from emu.bindings.switch_config import SwitchConfig
+from emu.bindings.vlans import add_vlans
 from emu.errors import FabricError, UsageError
 from emu.fabric_kind import Framing
 from emu.measure.counter_table import PORT
@@ -602,6 +603,8 @@ class Fabric:
             self._lid_routes.append(LidRoutes(core, spec, topology, switch, self.subnet))
         else:
             self._ip_routes[switch.name] = IpRoutes(core, spec, topology, switch, changes)
+            if spec.vlans:
+                add_vlans(core, spec, topology, switch)
 
 
 def samples_of(

@@ -57,6 +57,10 @@ def refuse(spec: Spec) -> None:
             "switches.routing.control_plane: the flow model routes by shortest paths alone; use "
             "--model packets, or --set switches.routing.control_plane=static"
         )
+    if spec.vlans:
+        raise UsageError(
+            "vlans: the flow model parts no hosts; use --model packets, or --set vlans={}"
+        )
     if spec.faults:
         raise UsageError(
             "faults: the flow model has none, since it has no packets to lose or delay; use "

@@ -113,7 +113,7 @@ class Nic(CongestionControlKeys):
         le=4094,
         description="VID of the VLAN tag on RDMA packets over Ethernet, whose PCP is the priority "
         "of the packets; 0 is a priority tag without a VLAN. No tag unless given. Switches leave "
-        "tags as they are and do not separate VLANs.",
+        "tags as they are; `vlans` says which hosts they part.",
         json_schema_extra=note(unit="VLAN ID"),
     )
     ecn: Annotated[bool, BeforeValidator(_switched)] = Field(

@@ -41,6 +41,7 @@ from emu.spec.thresholds import PortScale, limit_of, with_thresholds
 from emu.spec.topology import TopologySpec
 from emu.spec.traffic import TrafficSpec
 from emu.spec.traffic.entry import TrafficEntry
+from emu.spec.vlans import Vlans, placed
 from topologies.graph import Port, Switch, Topology, Wire
 from topologies.scale_up import scale_up
 from traffic.graph import Flow, OperationGraph, together
@@ -132,6 +133,14 @@ class Spec(Model):
     subnet: SubnetSpec = Field(
         default=SubnetSpec(), description="Settings of the InfiniBand subnet manager."
     )
+    vlans: Vlans = Field(
+        default={},
+        description="VLANs by their ID, each with its hosts, e.g. {10: h1-h4, 20: h5-h8}: tenants "
+        "of an Ethernet fabric. A host's packets reach only hosts of the same VLAN; those without "
+        "a tag belong to the VLAN of the host. Hosts that no VLAN lists reach each other. "
+        "InfiniBand has subnet.partitions instead.",
+        json_schema_extra=note(why="one tenant has the whole fabric"),
+    )
     management: Annotated[Management | None, OFF, OFF_WRITTEN, OFF_SCHEMA] = Field(
         default=None,
         description="An out-of-band management network in labs that stay up (`emu up`): an "
@@ -184,6 +193,14 @@ class Spec(Model):
         description="Variants for `emu compare`: a name and the keys that differ. A variant "
         "has only the checks it brings itself.",
     )
+
+    @field_validator("vlans")
+    @classmethod
+    def _hosts_of_vlans_are_placed(cls, vlans: Vlans, info: ValidationInfo) -> Vlans:
+        topology = info.data.get("topology")
+        if topology is None or not topology.can_be_built:
+            return vlans
+        return placed(vlans, topology.build())
 
     @field_validator("subnet")
     @classmethod

@@ -26,6 +26,13 @@ static inline bool vlan_is_tagged(const uint8_t *frame)
     return (tag[0] << 8 | tag[1]) == ETHERTYPE_VLAN_TAG;
 }
 
+/* The VID of the frame's tag; 0: it has no tag, or one that names no VLAN. */
+static inline uint16_t vlan_vid(const uint8_t *frame)
+{
+    const uint8_t *tag = frame + VLAN_TAG_OFFSET;
+    return vlan_is_tagged(frame) ? (uint16_t)((tag[2] & 0xF) << 8 | tag[3]) : 0;
+}
+
 /* The bytes before the payload: addresses, VLAN tag, ethertype. */
 static inline uint32_t vlan_header_bytes(const uint8_t *frame)
 {

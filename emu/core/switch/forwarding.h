@@ -1,6 +1,7 @@
 /* Forwarding: how a switch finds the egress port of a packet.
  *
  *     by IPv4 address   routers: RoCE             forwarding_ipv4.c
+ *     the same          ... with VLANs            forwarding_vlan.c
  *     by LID            linear forwarding table:  forwarding_lid.c
  *                       InfiniBand
  *
@@ -10,7 +11,7 @@
 
 #include "sim/frame.h"
 
-enum forwarding { FORWARDING_IPV4, FORWARDING_LID, FORWARDINGS };
+enum forwarding { FORWARDING_IPV4, FORWARDING_VLAN, FORWARDING_LID, FORWARDINGS };
 
 struct fabric_switch;
 struct switch_port;
@@ -23,7 +24,7 @@ struct forwarding_ops {
                     picoseconds now);
 };
 
-extern const struct forwarding_ops forwarding_ipv4, forwarding_lid;
+extern const struct forwarding_ops forwarding_ipv4, forwarding_vlan, forwarding_lid;
 
 /* Indexed by enum forwarding. */
 extern const struct forwarding_ops *const forwardings[FORWARDINGS];

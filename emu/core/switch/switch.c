@@ -125,6 +125,18 @@ bool switch_pin_flow(struct fabric_switch *sw, uint16_t source, uint16_t destina
     return load_balance_pin(&sw->load_balancer, pin);
 }
 
+bool switch_add_vlan(struct fabric_switch *sw, uint16_t vid, const uint16_t *members,
+                     uint32_t count)
+{
+    return vlans_add(&sw->vlans, vid, members, count);
+}
+
+bool switch_join_vlan(struct fabric_switch *sw, uint32_t number, uint16_t vid)
+{
+    sw->config.forwarding = FORWARDING_VLAN;
+    return vlans_join(&sw->vlans, sw->config.ports, number, vid);
+}
+
 void switch_set_hints(struct fabric_switch *sw, bool hints)
 {
     sw->config.hints = hints;
@@ -216,6 +228,7 @@ bool switch_init(struct fabric_switch *sw, struct arena *arena, struct clock *cl
 void switch_free(struct fabric_switch *sw)
 {
     routes_free(&sw->routes);
+    vlans_free(&sw->vlans);
     load_balance_free(&sw->load_balancer);
 }
 

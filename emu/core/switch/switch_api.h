@@ -26,6 +26,12 @@ bool switch_add_routes_later(struct fabric_switch *sw, int64_t at_ps, const uint
                              uint16_t port_count);
 /* A switch that runs has been given routes for later: they come into force in their time. */
 void switch_routes_added(struct fabric_switch *sw);
+/* Set-up only. Adds a VLAN with its hosts, by the low 16 bits of their addresses, before ports join
+ * it. VID 0: the hosts that are in no VLAN. False: no memory, or more than 64 VLANs. */
+bool switch_add_vlan(struct fabric_switch *sw, uint16_t vid, const uint16_t *members,
+                     uint32_t count);
+/* Set-up only. The port to a host takes packets of this VLAN; of others no more. */
+bool switch_join_vlan(struct fabric_switch *sw, uint32_t number, uint16_t vid);
 /* Numbers and changes that the switch keeps for its routes, now. */
 uint32_t switch_routes_kept(const struct fabric_switch *sw);
 

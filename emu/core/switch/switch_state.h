@@ -13,6 +13,7 @@
 #include "switch/queue_discipline.h"
 #include "switch/route.h"
 #include "switch/switch_config.h"
+#include "switch/vlans.h"
 #include "switch/wred.h"
 
 enum datapath { DATAPATH_OWN, DATAPATH_EXTERNAL };
@@ -84,6 +85,7 @@ struct fabric_switch {
     struct frame_pool *pool;
     struct buffer buffer;
     struct routes routes;
+    struct vlans vlans;
     struct timer reroute;
     struct load_balancer load_balancer;
     struct switch_port *ports;   /* config.ports of them, numbered from 1 */

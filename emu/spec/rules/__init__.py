@@ -27,6 +27,7 @@ from emu.spec.rules import (
     switches,
     topology,
     traffic,
+    vlans,
 )
 from emu.spec.scenario import Spec
 
@@ -41,6 +42,7 @@ _ON_THE_GRAPH = (
     *routing.ON_THE_GRAPH,
     *bgp.RULES,
     *management.RULES,
+    *vlans.RULES,
 )
 _ON_THE_FLOWS = (
     *traffic.RULES,
