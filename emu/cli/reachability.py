@@ -53,12 +53,12 @@ def command(
     """
     from emu.daemon.client import LabClient
     from emu.daemon.messages import MeasureReachability
-    from emu.report.reachability import MeasuredCell, lines_of
+    from emu.report.reachability import lines_of
 
     with LabClient(lab) as client:
         measured, _ = client.ask(MeasureReachability(seconds, fabric, names_of(nodes)))
         name = client.name
-    cells = [MeasuredCell(**asdict(cell)) for cell in measured.cells]
+    cells = measured.cells
     wrong = [cell for cell in cells if cell.is_wrong]
     is_good = not (wrong or measured.joints)
     if as_json:

@@ -13,6 +13,7 @@ from emu.lab.ipc.queries import FaultStatus
 from emu.lab.ipc.routing import Sweep
 from emu.measure.counter_layout import Layout
 from emu.measure.lab_snapshot import LinkChange
+from emu.measure.reachability import MeasuredCell
 from emu.measure.records import Deadlock, Fidelity, FlowRecord, MarkedBy
 from emu.measure.run_progress import RunProgress
 from emu.subnet.subnet import PathSLs, Subnet
@@ -231,24 +232,10 @@ class LabEnded:
 
 
 @message
-class ReachabilityCell:
-    """Whether a service reaches one place from another."""
-
-    source: str
-    target: str
-    service: str
-    source_kind: str
-    target_kind: str
-    expected: bool
-    reached: bool | None
-    """None: a program at the target takes the probes, so it is not known."""
-
-
-@message
 class Reachability:
     """Who can reach whom."""
 
-    cells: tuple[ReachabilityCell, ...]
+    cells: tuple[MeasuredCell, ...]
     joints: tuple[str, ...]
     """Interfaces that join the fabric and the management network, in words."""
 

@@ -8,33 +8,10 @@ agents   agents   no        no       2 of 56
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from emu.measure.reachability import MeasuredCell
 
 _SHOWN = 20
-
-
-@dataclass(frozen=True)
-class MeasuredCell:
-    """Whether a service reaches one place from another."""
-
-    source: str
-    target: str
-    service: str
-    source_kind: str
-    """The group of places that it is in: hosts, agents, ..."""
-    target_kind: str
-    expected: bool
-    reached: bool | None
-    """None: not known."""
-
-    @property
-    def is_wrong(self) -> bool:
-        return self.reached is not None and self.reached != self.expected
-
-    def __str__(self) -> str:
-        what = "reaches" if self.reached else "does not reach"
-        allowed = "allows" if self.expected else "does not allow"
-        return f"{self.source} {what} {self.target} by {self.service}, which the spec {allowed}"
 
 
 def lines_of(cells: Sequence[MeasuredCell]) -> Iterator[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from emu.daemon.messages import MeasureReachability, Reachability, ReachabilityCell
+from emu.daemon.messages import MeasureReachability, Reachability
 from emu.daemon.served_lab import Answer, ServedLab
 from emu.errors import UsageError
 from emu.lab.out_of_band.network import Network
+from emu.measure.reachability import MeasuredCell
 
 _MOST_NODES = 40
 """The number of probes grows with its square."""
@@ -38,7 +39,7 @@ def answer(lab: ServedLab, query: MeasureReachability) -> Answer:
     reached, unknown = measure(probed, cells, query.seconds)
     kinds = {place.name: place.kind for place in places}
     found = tuple(
-        ReachabilityCell(
+        MeasuredCell(
             *cell,
             source_kind=kinds[cell.source],
             target_kind=kinds[cell.target],
