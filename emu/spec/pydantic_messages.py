@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from emu.spec.diagnostic import Diagnostic, KeyPath, did_you_mean, nearest
+from emu.spec.quantities import InUnits
 from emu.spec.schema import schema
 
 
@@ -21,6 +22,8 @@ def _input(error: ErrorDetails) -> str:
         return "a list"
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, InUnits):
+        return value.write(value)
     return f"{value!r:.60}"
 
 
@@ -29,7 +32,12 @@ def _is_not(what: str) -> Callable[[ErrorDetails], str]:
 
 
 def _limit(words: str, key: str) -> Callable[[ErrorDetails], str]:
-    return lambda error: f"{_input(error)} is out of range; {words} {error['ctx'][key]}"
+    def say(error: ErrorDetails) -> str:
+        limit, value = error["ctx"][key], error["input"]
+        written = value.write(limit) if isinstance(value, InUnits) and limit else limit
+        return f"{_input(error)} is out of range; {words} {written}"
+
+    return say
 
 
 def _choice(error: ErrorDetails) -> str:

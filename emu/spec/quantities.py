@@ -74,12 +74,30 @@ def _write_rate(bps: int) -> str:
     return named or units.write_rate(bps)
 
 
+class InUnits(int):
+    """A number that errors write in the unit of its key. A model has it as a plain number."""
+
+    def write(self, number: int) -> str:
+        """A number of this kind, its own limits too."""
+        raise NotImplementedError
+
+
+class _Time(InUnits):
+    def write(self, number: int) -> str:
+        return units.write_time(number)
+
+
+class _Length(InUnits):
+    def write(self, number: int) -> str:
+        return units.write_length(number)
+
+
 def _time(value: object) -> int:
-    return _number(value, units.parse_time, "600ns or 55us")
+    return _Time(_number(value, units.parse_time, "600ns or 55us"))
 
 
 def _length(value: object) -> int:
-    return _number(value, units.parse_length, "5m")
+    return _Length(_number(value, units.parse_length, "5m"))
 
 
 def _size(value: object) -> int:
