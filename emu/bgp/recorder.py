@@ -11,16 +11,24 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from emu.bgp.frr_conf import frr_confs
+from emu.errors import EmuError
 from emu.folders import user_folder
 from emu.output_dir import writing_into
 from emu.spec.outages import PS_PER_NS, link_events
-from emu.spec.route_recording import RouteRecording, read_recording, write_recording
+from emu.spec.route_recording import (
+    LinkEvent,
+    RouteRecording,
+    read_recording,
+    read_recordings,
+    write_recording,
+    write_recordings,
+)
 from emu.spec.scenario import Spec
 from emu.words import listed
 
@@ -45,21 +53,66 @@ def with_learned_routes(spec: Spec, on_note: OnNote = lambda _: None) -> Spec:
     if spec.recorded_routes is not None:
         _compare_settings(spec, read_recording(Path(spec.recorded_routes)), on_note)
         return spec
-    folder = user_folder("XDG_CACHE_HOME", ".cache") / "emu" / "routes"
-    path = folder / f"{_key(spec)}.json"
-    with _writing_into(folder):
-        lock = path.with_suffix(".lock").open("w")
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another process may record the same routes
+    path = _kept(_key(spec, link_events(spec), _until_ns(spec)))
+    with _locked(path):
         if not path.exists():
             on_note("FRR runs once on every switch of this fabric, to record the routes of BGP")
             recording = _record(spec)
-            with _writing_into(folder):
+            with _writing_into(path.parent):
                 write_recording(recording, path)
     recording = read_recording(path)
     for note in _notes(recording, path):
         on_note(note)
     return spec.model_copy(update={"recorded_routes": str(path)})
+
+
+def record_answers(
+    spec: Spec, states: Sequence[LinkEvent], on_note: OnNote = lambda _: None
+) -> tuple[RouteRecording, ...]:
+    """What BGP does in each of these states of the links, which follow one another, each when the
+    one before is answered. The first follows all links up. Of the spec's faults, none happens.
+
+    Raises as `with_learned_routes`.
+    """
+    path = _kept(_key(spec, states, "answers"))
+    with _locked(path):
+        if not path.exists():
+            on_note("FRR runs once on every switch of this fabric, to record its answers to events")
+            recordings = _record_answers(spec, states)
+            with _writing_into(path.parent):
+                write_recordings(recordings, path)
+    try:
+        recordings = read_recordings(path)
+    except (OSError, ValueError):
+        raise EmuError(f"{path}: is not a file of recorded routes; remove it") from None
+    latest = max(recordings, key=lambda recording: recording.late_ns)
+    for note in _notes(latest, path):
+        on_note(note)
+    return recordings
+
+
+def _record_answers(spec: Spec, states: Sequence[LinkEvent]) -> tuple[RouteRecording, ...]:
+    from emu.lab.ipc.jobs import RecordAnswers
+    from emu.lab.namespace import run_in_lab
+
+    job = RecordAnswers(spec.to_json(), "/", frr_confs(spec), tuple(states))
+    result, _ = run_in_lab(job, on_progress=lambda progress: None)
+    return result.recordings
+
+
+def _kept(key: str) -> Path:
+    """The file of the user's cache with what was recorded."""
+    return user_folder("XDG_CACHE_HOME", ".cache") / "emu" / "routes" / f"{key}.json"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keeps other processes from recording the same routes."""
+    with _writing_into(path.parent):
+        lock = path.with_suffix(".lock").open("w")
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _record(spec: Spec) -> RouteRecording:
@@ -78,7 +131,7 @@ def _until_ns(spec: Spec) -> int:
     return min(spec.time_limit_ps // PS_PER_NS, last_ns + _LONGEST_NS)
 
 
-def _key(spec: Spec) -> str:
+def _key(spec: Spec, events: Sequence[LinkEvent], until: int | str) -> str:
     """Differs for all that a recording depends on."""
     topology = spec.topology.build()
     parts: list[Any] = [
@@ -88,8 +141,8 @@ def _key(spec: Spec) -> str:
         [switch.name for switch in topology.switches],
         [(cable.a.interface, cable.b.interface) for cable in topology.cables],
         frr_confs(spec),
-        link_events(spec),
-        _until_ns(spec),
+        events,
+        until,
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 

@@ -18,10 +18,12 @@ from emu.daemon.serve import serve_lab
 from emu.errors import EmuError, ExitCode
 from emu.lab.command import run
 from emu.lab.fork_server import ForkServer
+from emu.lab.frr.record import record_answers, record_routes
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.jobs import (
     Job,
     OpenShell,
+    RecordAnswers,
     RecordRoutes,
     RunExact,
     RunMininet,
@@ -101,6 +103,8 @@ if __name__ == "__main__":
             RunTraffic: run_session,
             RunExact: run_exact,
             RecordRoutes: _record_routes,
+            RecordRoutes: record_routes,
+            RecordAnswers: record_answers,
             OpenShell: run_shell,
             ServeLab: serve_lab,
             RunMininet: run_mininet,

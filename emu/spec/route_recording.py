@@ -6,6 +6,7 @@ replay it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -79,6 +80,13 @@ class RouteRecording(NamedTuple):
 
 
 @cache
+def _answers() -> TypeAdapter[tuple[RouteRecording, ...]]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(tuple[RouteRecording, ...])
+
+
+@cache
 def _document() -> TypeAdapter[RouteRecording]:
     from pydantic import TypeAdapter  # takes longer than all that a lab's owner does
 
@@ -123,3 +131,30 @@ def _refuse_impossible(recording: RouteRecording) -> None:
     for fib in (*recording.first.values(), *(change.fib for change in recording.changes)):
         for prefix in fib:
             IPv4Network(prefix)
+
+
+def write_recordings(recordings: Sequence[RouteRecording], path: Path) -> None:
+    """Writes several recordings into one file, in one step. Raises OSError, EmuError."""
+    write_text(path, _answers().dump_json(tuple(recordings)).decode())
+
+
+def read_recordings(path: Path) -> tuple[RouteRecording, ...]:
+    """Raises OSError, or ValueError: the file has something else."""
+    recordings = _answers().validate_json(path.read_bytes())
+    for recording in recordings:
+        _refuse_impossible(recording)
+    return recordings
+
+
+def in_a_run(recording: RouteRecording, at_ns: int, before: LinkEvent | None) -> RouteRecording:
+    """The recording of one event as that of a run, in which the event happens at `at_ns`. `before`:
+    the state of the links from the start of the run on; None: all are up."""
+    (event,) = recording.events
+    earlier = () if before is None else (before._replace(at_ns=0),)
+    holds_until_ns = recording.holds_until_ns
+    return recording._replace(
+        events=(*earlier, event._replace(at_ns=at_ns)),
+        changes=tuple(own._replace(at_ns=own.at_ns + at_ns) for own in recording.changes),
+        sessions=tuple(own._replace(at_ns=own.at_ns + at_ns) for own in recording.sessions),
+        holds_until_ns=None if holds_until_ns is None else holds_until_ns + at_ns,
+    )

@@ -82,6 +82,27 @@ class RecordRoutes(Job[RoutesRecorded]):
 
 
 @message
+class AnswersRecorded:
+    """The result of `RecordAnswers`."""
+
+    recordings: tuple[RouteRecording, ...]
+
+
+@message
+class RecordAnswers(Job[AnswersRecorded]):
+    """Runs FRR on every switch, and records its answer to each state of the links."""
+
+    spec: str
+    out: str
+    """Not used."""
+    confs: dict[str, str]
+    """The frr.conf of each switch."""
+    states: tuple[LinkEvent, ...]
+    """One after another; each follows when FRR has answered the one before. Their times do not
+    count."""
+
+
+@message
 class OpenShell(Job[Done]):
     """`emu shell SPEC`: runs Mininet's prompt until the user leaves it."""
 
