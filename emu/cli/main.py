@@ -30,6 +30,7 @@ VERBS = {
     "check": "Check this machine for what labs need.",
     "compare": "Run every variant of a spec and compare the results.",
     "continue": "Let the paused time of a lab go on.",
+    "convergence": "Measure how long failures cost traffic, by control plane.",
     "counters": "Print the counters of a lab by port and NIC.",
     "decide": "Compare fabrics for a workload, and recommend one.",
     "down": "End a lab.",

@@ -6,7 +6,7 @@ import click
 
 DOCUMENTS = (
     *("spec", "summary", "comparison", "bench-report"),
-    *("perf", "sweep", "tune", "sensitivity", "decision"),
+    *("perf", "sweep", "tune", "sensitivity", "convergence", "decision"),
 )
 
 

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from emu.bmwg import document as bench_report
+from emu.convergence import document as convergence
 from emu.decisions import document as decision
 from emu.explain.fields import Field, described, fields_of
 from emu.perf import document as perf
@@ -75,6 +76,13 @@ DOCUMENTS = {
         sensitivity.SENSITIVITY_SCHEMA,
         "sensitivity.json",
         _WRITTEN.format("sensitivity"),
+    ),
+    "convergence": Document(
+        convergence,
+        "Convergence",
+        convergence.CONVERGENCE_SCHEMA,
+        "convergence.json",
+        _WRITTEN.format("convergence"),
     ),
     "decision": Document(
         decision, "Decision", decision.DECISION_SCHEMA, "decide.json", _WRITTEN.format("decide")

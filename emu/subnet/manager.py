@@ -122,6 +122,19 @@ class ManagedFabric:
             self.opensm.sweep_and_wait()
         return self.tables()
 
+    def seconds_to_tables(self, down: frozenset[Cable]) -> float:
+        """Pulls exactly these cables, and waits for OpenSM's tables. Returns the time from the
+        first pull until all switches have the tables that no further sweep changes. At least one
+        cable must change. Raises FabricError."""
+        began_s = time.time()
+        self.pull(down)
+        self.opensm.wait_for_next_sweep()
+        tables, ready_s = self.tables(), self.opensm.tables_ready_s()
+        self.opensm.sweep_and_wait()
+        if self.tables() != tables:
+            ready_s = self.opensm.tables_ready_s()
+        return ready_s - began_s
+
     def pull(self, down: frozenset[Cable]) -> bool:
         """Pulls exactly these cables and connects all others. Returns whether anything changed.
 

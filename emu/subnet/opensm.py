@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -37,6 +38,8 @@ _TIMES_TO_ASK = 10
 _CONFIGURED = "tables configured on all switches"
 """It then writes its dump files, and says last whether the subnet is up."""
 _ENGINE = re.compile(rf"(\S+) {_CONFIGURED}")
+_LOG_TIME = "%Y %b %d %H:%M:%S %f"
+"""The time of a line, which the log has without the year."""
 _SECONDS_TO_WRITE = 2.0
 _SECONDS_TO_BEGIN = 10.0
 
@@ -174,6 +177,13 @@ class OpenSm:
         """The engine that made the last tables: OpenSM falls back if an engine fails."""
         made_tables: list[str] = _ENGINE.findall(text_of(self.workdir / _LOG))
         return made_tables[-1]
+
+    def tables_ready_s(self) -> float:
+        """When it had last set the tables of all switches, as time.time() counts."""
+        lines = text_of(self.workdir / _LOG).splitlines()
+        last = next(line for line in reversed(lines) if _CONFIGURED in line)
+        written = f"{datetime.now().year} {' '.join(last.split()[:4])}"
+        return datetime.strptime(written, _LOG_TIME).timestamp()
 
     def dump(self, name: str) -> str:
         """The text of a file that it has written."""

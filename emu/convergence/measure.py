@@ -1,0 +1,89 @@
+"""A measurement from its setup to its files, for `emu convergence`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from emu.convergence.answers import answers
+from emu.convergence.page import page
+from emu.convergence.request import Setup
+from emu.convergence.runs import Trial, run_trials, trials
+from emu.convergence.stages import Measured, Result
+from emu.convergence.to_document import document
+from emu.output_dir import refuse_unwritable, write_text, writing_into
+from emu.report.summary import to_json
+from emu.runtime.runner import ignore
+
+DOCUMENT_FILE = "convergence.json"
+PAGE_FILE = "convergence.html"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A measurement that is over: its results, and its files."""
+
+    setup: Setup
+    results: Sequence[Result]
+    """By event, then by plane."""
+    computed: int
+    """The runs that were done now; the others were in the folder."""
+    files: Mapping[str, Path]
+    """What a file has -> its path."""
+
+
+def run_convergence(
+    setup: Setup,
+    folder: Path,
+    *,
+    stream: TextIO | None,
+    on_note: Callable[[str], None] = ignore,
+) -> Comparison:
+    """Asks all control planes, does all runs, and writes all files. `stream`: where progress goes.
+
+    Raises UsageError for a folder that cannot be written; HostError: FRR or OpenSM is missing;
+    FabricError if one of them fails; EmuError if a run fails.
+    """
+    refuse_unwritable(folder)
+    with writing_into(folder):
+        planned = _planned(setup, folder, on_note)
+        ended, computed = run_trials(
+            setup.name,
+            planned,
+            folder,
+            workers=setup.request.workers,
+            stream=stream,
+            on_note=on_note,
+        )
+        measured = [Measured(own) for own in ended]
+        results = [
+            Result(plane, event, own)
+            for event in setup.events
+            for plane in setup.planes
+            if (own := [m for m in measured if _is_of(m.ended.trial, plane.name, event)])
+        ]
+        files = {"page": folder / PAGE_FILE, "summary": folder / DOCUMENT_FILE}
+        comparison = Comparison(setup, results, computed, files)
+        write_text(files["summary"], to_json(document(comparison)))
+        write_text(files["page"], page(comparison))
+    return comparison
+
+
+def _planned(setup: Setup, folder: Path, on_note: Callable[[str], None]) -> list[Trial]:
+    planned: list[Trial] = []
+    for plane, spec in setup.planes.items():
+        for event in setup.events:
+            own = [incident for incident in setup.incidents if incident.event is event]
+
+            def named(note: str, plane: str = plane.name, event: str = event) -> None:
+                on_note(f"{plane}, {event}: {note}")
+
+            found = answers(spec, plane, event, own, folder, named)
+            planned += trials(plane, spec, own, found, folder)
+    return planned
+
+
+def _is_of(trial: Trial, plane: str, event: str) -> bool:
+    return trial.plane.name == plane and trial.incident.event == event

@@ -1,0 +1,99 @@
+"""What a user asks for, and whether it can be: all mistakes at once, before any run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from emu.convergence.events import Event, Incident, incidents
+from emu.convergence.planes import PLANES, Plane, spec_of
+from emu.errors import SpecError, UsageError
+from emu.models import PACKETS
+from emu.spec.diagnostic import unknown_name
+from emu.spec.scenario import Spec
+from emu.spec.traffic.entry import TrafficEntry
+from emu.sweeps.work import runner_for
+
+MOST_REPETITIONS = 100
+
+
+@dataclass(frozen=True)
+class ConvergenceRequest:
+    """What was asked for."""
+
+    spec: Spec
+    planes: tuple[str, ...] = ()
+    """None: all that the fabric can have."""
+    events: tuple[str, ...] = ()
+    """None: all."""
+    repetitions: int = 5
+    workers: int | None = None
+    dashes: str = "--"
+    """What stands before the names of its options: nothing in Python."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A measurement that can be."""
+
+    request: ConvergenceRequest
+    planes: Mapping[Plane, Spec]
+    """Each with its spec, without traffic."""
+    events: Sequence[Event]
+    incidents: Sequence[Incident]
+    left_out: Mapping[str, str]
+    """Name of a plane -> why the fabric cannot have it."""
+
+    @property
+    def name(self) -> str:
+        return self.request.spec.name
+
+
+def setup_of(request: ConvergenceRequest) -> Setup:
+    """The measurement of a request. Raises UsageError or SpecError."""
+    mistakes = list(_mistakes(request))
+    if mistakes:
+        raise UsageError("\n".join(mistakes))
+    events = [Event(name) for name in dict.fromkeys(request.events or Event)]
+    found = incidents(request.spec, events, request.repetitions)
+    planes: dict[Plane, Spec] = {}
+    left_out: dict[str, str] = {}
+    for name in dict.fromkeys(request.planes or PLANES):
+        try:
+            spec = spec_of(request.spec, PLANES[name])
+            runner_for(PACKETS.name).refuse(spec)
+        except (SpecError, UsageError) as error:
+            if request.planes:
+                raise
+            left_out[name] = str(error).splitlines()[0]
+        else:
+            planes[PLANES[name]] = spec
+    if not planes:
+        raise UsageError("\n".join(f"{name}: {why}" for name, why in left_out.items()))
+    return Setup(request, planes, events, found, left_out)
+
+
+def _mistakes(request: ConvergenceRequest) -> Iterator[str]:
+    for name in request.planes:
+        if name not in PLANES:
+            yield f"{request.dashes}planes: {unknown_name('control plane', name, list(PLANES))}"
+    for name in request.events:
+        if name not in list(Event):
+            yield f"{request.dashes}events: {unknown_name('event', name, list(Event))}"
+    if not 1 <= request.repetitions <= MOST_REPETITIONS:
+        yield (
+            f"{request.dashes}repetitions: {request.repetitions} is not from 1 to "
+            f"{MOST_REPETITIONS}"
+        )
+    if request.workers is not None and request.workers < 1:
+        yield f"{request.dashes}workers: {request.workers} is fewer than 1"
+    if _has_tcp(request.spec):
+        yield (
+            f"{request.spec.name}: its stack is tcp, which sends lost packets again; probes are "
+            "datagrams of RDMA, so leave stack out"
+        )
+
+
+def _has_tcp(spec: Spec) -> bool:
+    entries: Sequence[TrafficEntry] = spec.traffic
+    return spec.hosts.stack == "tcp" or any(entry.stack == "tcp" for entry in entries)
