@@ -49,6 +49,12 @@ if TYPE_CHECKING:
     help="Repetitions of each event, each at another cable or switch. From 20 on, the 99th "
     "percentile replaces the range.",
 )
+@click.option(
+    "--mistakes",
+    is_flag=True,
+    help="Also measure common mistakes of operators under bgp and opensm: what they cost as they "
+    "are, and when a link then fails.",
+)
 @settings_option
 @workers_option
 @click.option(
@@ -64,6 +70,7 @@ def command(
     planes: str | None,
     events: str | None,
     repetitions: int,
+    mistakes: bool,
     settings: tuple[str, ...],
     workers: int | None,
     out: Path | None,
@@ -85,6 +92,7 @@ def command(
         planes=names_of(planes),
         events=names_of(events),
         repetitions=repetitions,
+        mistakes=mistakes,
         workers=workers,
     )
     setup = setup_of(request)

@@ -8,6 +8,7 @@ control plane, on RoCE and InfiniBand side by side.
     probes.py       constant loads, whose losses are times (RFC 7747)
     runs.py         a run for each plane, event and repetition, on the workers of sweeps
     stages.py       detected, decided, in force, restored; and what was lost
+    mistakes.py     what a session shut down, a wrong ASN and others cost
     tables.py       sentences and tables, for the terminal and the page
     charts.py       a picture for each event
     page.py         the page

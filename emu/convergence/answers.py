@@ -32,8 +32,9 @@ from emu.units import PS_PER_NS
 
 OnNote = Callable[[str], None]
 _ALL_UP = LinkEvent(0, ())
-_SWEEPS = 5
-"""How often OpenSM answers each event: a busy machine delays single sweeps."""
+_SWEEPS = 3
+"""How often OpenSM answers each event: a busy machine delays single sweeps. After some ten traps of
+a switch in a row, OpenSM does not answer its next ones."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,15 @@ def _sweeps_ns(
 
 
 def _measured_ns(spec: Spec, states: Sequence[LinkEvent]) -> list[int]:
+    """What OpenSM takes for each state. It starts anew for each place."""
+    return [
+        taken
+        for lost, back in zip(states[::2], states[1::2], strict=True)
+        for taken in _at_a_place(spec, (lost, back))
+    ]
+
+
+def _at_a_place(spec: Spec, states: Sequence[LinkEvent]) -> list[int]:
     topology = spec.topology.build()
     master = manager_hosts(spec, topology)[:1]
     cut = [frozenset(topology.cables[number] for number in state.down) for state in states]

@@ -29,7 +29,7 @@ _STAGES = (
     ("in_force_ns", "tables in force", series_colour(1)),
     ("restored_ns", "traffic restored", series_colour(0)),
 )
-_TALL = 0.19
+_TALL = 0.2
 """Of a bar, where planes are 1 apart."""
 _LEAST_NS = 1_000.0
 _MOST_NS = 1e10
@@ -52,7 +52,7 @@ def _chart(event: Event, results: Sequence[Result], most_ns: float) -> Chart:
     figure = Figure(
         [""],
         INCH * 6.0,
-        INCH * (0.7 + 0.5 * len(results)),
+        INCH * (0.7 + 0.62 * len(results)),
         _axis(most_ns),
         Axis(0.5 - len(results), 0.5, labels=labels, grid=False),
     )

@@ -6,7 +6,7 @@ Times are since the event.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from typing_extensions import TypedDict  # of which pydantic makes a schema on Python 3.11
 
@@ -99,6 +99,25 @@ class ResultEntry(TypedDict):
     """Each repetition."""
 
 
+class MistakeEntry(TypedDict):
+    """A mistake of operators; `none` is the same without one."""
+
+    name: str
+    """Its name in tables."""
+    plane: str
+    """The control plane."""
+    what: str
+    """What it is, in words, with the place."""
+    settings: dict[str, Any]
+    """Key -> value: the mistake, as for --set."""
+    lost_share: float
+    """Of all probes, those lost although nothing fails."""
+    uplink_bytes: list[int]
+    """What each uplink of the leaf sent while nothing failed."""
+    failure: RepetitionEntry
+    """The run in which a link then fails."""
+
+
 class Convergence(TypedDict):
     """How long traffic is lost under each control plane."""
 
@@ -118,6 +137,8 @@ class Convergence(TypedDict):
     """Those that the fabric cannot have."""
     results: list[ResultEntry]
     """By event, then by control plane."""
+    mistakes: list[MistakeEntry]
+    """None unless they are asked for."""
     not_compared: str
     """What the times consist of, and what they leave out, in words."""
     intervals: IntervalsEntry

@@ -69,6 +69,11 @@ def incidents(spec: Spec, events: Iterable[Event], repetitions: int) -> list[Inc
     """All incidents, those of an event together. Raises UsageError: the fabric has no other
     paths."""
     topology = spec.topology.build()
+    if len(topology.leaves) < 2:
+        raise UsageError(
+            "topology: all hosts are at one switch, so no failure between switches costs traffic; "
+            "take a fabric with several, such as kind: leaf-spine"
+        )
     wanted = list(events)
     cables: list[Cable] = []
     switches: list[str] = []
@@ -118,7 +123,7 @@ def _spare_cables(topology: Topology, seed: int, most: int) -> list[Cable]:
     spare = (cable for cable in between if _has_others(topology, [cable]))
     found = list(islice(spare, most))
     if not found:
-        raise UsageError(_refused(topology, "cable between switches", bool(between)))
+        raise UsageError(_refused("cable of a leaf to a switch", bool(between)))
     return found
 
 
@@ -133,19 +138,14 @@ def _spare_switches(topology: Topology, seed: int, most: int) -> list[str]:
     )
     found = list(islice(spare, most))
     if not found:
-        raise UsageError(_refused(topology, "switch without hosts", bool(others)))
+        raise UsageError(_refused("switch without hosts", bool(others)))
     return found
 
 
-def _refused(topology: Topology, what: str, any_is_there: bool) -> str:
-    switches = len(topology.switch)
+def _refused(what: str, any_is_there: bool) -> str:
     if any_is_there:
-        why = f"without any {what}, some hosts have no path; take a fabric with more paths"
-    elif switches == 1:
-        why = "it has one switch; take a fabric with several, such as kind: leaf-spine"
-    else:
-        why = f"it has no {what} that could fail; take a fabric such as kind: leaf-spine"
-    return f"topology: {why}"
+        return f"topology: without any {what}, some hosts have no path; take one with more paths"
+    return f"topology: no {what} could fail; take a fabric such as kind: leaf-spine"
 
 
 def _has_others(topology: Topology, lost: Iterable[Cable]) -> bool:

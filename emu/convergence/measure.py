@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import TextIO
 
 from emu.convergence.answers import answers
+from emu.convergence.events import Event
+from emu.convergence.mistakes import (
+    MistakeResult,
+    MistakeTrials,
+    mistake_result,
+    mistake_trials,
+    mistakes_of,
+)
 from emu.convergence.page import page
+from emu.convergence.planes import Plane
 from emu.convergence.request import Setup
 from emu.convergence.runs import Trial, run_trials, trials
 from emu.convergence.stages import Measured, Result
@@ -28,6 +37,8 @@ class Comparison:
     setup: Setup
     results: Sequence[Result]
     """By event, then by plane."""
+    mistakes: Sequence[MistakeResult]
+    """None unless they are asked for."""
     computed: int
     """The runs that were done now; the others were in the folder."""
     files: Mapping[str, Path]
@@ -49,23 +60,26 @@ def run_convergence(
     refuse_unwritable(folder)
     with writing_into(folder):
         planned = _planned(setup, folder, on_note)
-        ended, computed = run_trials(
+        wrong = _with_mistakes(setup, folder, on_note)
+        found, computed = run_trials(
             setup.name,
-            planned,
+            [*planned, *(trial for own in wrong for trial in (own.usual, own.failure))],
             folder,
             workers=setup.request.workers,
             stream=stream,
             on_note=on_note,
         )
-        measured = [Measured(own) for own in ended]
+        ended = {own.trial.name: own for own in found}
         results = [
-            Result(plane, event, own)
+            Result(
+                plane, event, [Measured(ended[t.name]) for t in planned if _is_of(t, plane, event)]
+            )
             for event in setup.events
             for plane in setup.planes
-            if (own := [m for m in measured if _is_of(m.ended.trial, plane.name, event)])
         ]
+        mistakes = [mistake_result(own, lambda trial: ended[trial.name]) for own in wrong]
         files = {"page": folder / PAGE_FILE, "summary": folder / DOCUMENT_FILE}
-        comparison = Comparison(setup, results, computed, files)
+        comparison = Comparison(setup, results, mistakes, computed, files)
         write_text(files["summary"], to_json(document(comparison)))
         write_text(files["page"], page(comparison))
     return comparison
@@ -73,17 +87,33 @@ def run_convergence(
 
 def _planned(setup: Setup, folder: Path, on_note: Callable[[str], None]) -> list[Trial]:
     planned: list[Trial] = []
+    said: set[tuple[str, str]] = set()
     for plane, spec in setup.planes.items():
         for event in setup.events:
             own = [incident for incident in setup.incidents if incident.event is event]
 
             def named(note: str, plane: str = plane.name, event: str = event) -> None:
-                on_note(f"{plane}, {event}: {note}")
+                if (plane, note) not in said:  # one recording serves two events
+                    said.add((plane, note))
+                    on_note(f"{plane}, {event}: {note}")
 
             found = answers(spec, plane, event, own, folder, named)
             planned += trials(plane, spec, own, found, folder)
     return planned
 
 
-def _is_of(trial: Trial, plane: str, event: str) -> bool:
-    return trial.plane.name == plane and trial.incident.event == event
+def _with_mistakes(
+    setup: Setup, folder: Path, on_note: Callable[[str], None]
+) -> list[MistakeTrials]:
+    """The runs of all mistakes."""
+    incident, spec = setup.mistakes_at, setup.request.spec
+    if incident is None:
+        return []
+    return [
+        mistake_trials(spec, own, incident, folder, on_note)
+        for own in mistakes_of(spec, incident, list(setup.planes))
+    ]
+
+
+def _is_of(trial: Trial, plane: Plane, event: Event) -> bool:
+    return trial.plane is plane and trial.incident.event is event

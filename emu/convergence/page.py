@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emu.convergence.charts import charts
-from emu.convergence.tables import STAGES, event_table, places_table, planes_table, sentences
+from emu.convergence.tables import (
+    STAGES,
+    event_table,
+    mistakes_table,
+    places_table,
+    planes_table,
+    sentences,
+)
 from emu.models import MODELS, PACKETS
 from emu.report.palette import COLOURS
 from emu.report.templating import environment
@@ -26,6 +33,7 @@ def page(comparison: Comparison) -> str:
             places=places_table(comparison),
             charts=list(charts(comparison)),
             events=[event_table(comparison, event) for event in comparison.setup.events],
+            mistakes=mistakes_table(comparison) if comparison.mistakes else None,
             model=MODELS[PACKETS.name].how,
             colours=COLOURS,
         )

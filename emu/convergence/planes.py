@@ -15,11 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from emu.sensitivities.pinned import at_switches
-from emu.spec.from_code import with_values
+from emu.spec.from_code import spec_from_mapping
 from emu.spec.scenario import Spec
+from emu.spec.settings import put
 
 _REPLACED: Mapping[str, Any] = {
     "traffic": [],
@@ -31,6 +33,8 @@ _REPLACED: Mapping[str, Any] = {
     "payload": "elided",
 }
 """Keys of the spec that a measurement replaces."""
+_OF_ONE_FABRIC = ("kind", "gap", "sls", "paths")
+"""Keys of a switch's `routing:` that the other fabric may not have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +92,21 @@ PLANES: Mapping[str, Plane] = {plane.name: plane for plane in _PLANES}
 def spec_of(spec: Spec, plane: Plane, further: Mapping[str, Any] | None = None) -> Spec:
     """The spec's fabric under a control plane, without traffic. `further`: keys with dots and
     values, which come last. Raises SpecError."""
-    source = f"--planes {plane.name}"
-    emptied = with_values(spec, {**_REPLACED, "fabric": plane.fabric}, source=source)
+    data = spec.to_mapping()
+    switches = data.setdefault("switches", {})
+    dropped = ["control_plane", *([] if plane.is_bgp else ["bgp"])]
+    dropped += [] if plane.fabric == spec.fabric else _OF_ONE_FABRIC
+    for layer in (switches, *_layers(switches, "roles"), *_layers(switches, "nodes")):
+        for key in dropped:
+            layer.get("routing", {}).pop(key, None)
     settings: dict[str, Any] = {}
     for key, value in plane.routing.items():
-        same = dict.fromkeys(emptied.topology.build().switch, value)
-        settings |= at_switches(emptied, f"routing.{key}", same)
-    return with_values(emptied, {**settings, **(further or {})}, source=source)
+        same = dict.fromkeys(spec.topology.build().switch, value)
+        settings |= at_switches(spec, f"routing.{key}", same)
+    for key, value in {**_REPLACED, "fabric": plane.fabric, **settings, **(further or {})}.items():
+        put(data, key, value)
+    return spec_from_mapping(data, source=f"--planes {plane.name}", folder=Path())
+
+
+def _layers(switches: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    return list(switches.get(key, {}).values())

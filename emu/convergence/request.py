@@ -27,6 +27,8 @@ class ConvergenceRequest:
     events: tuple[str, ...] = ()
     """None: all."""
     repetitions: int = 5
+    mistakes: bool = False
+    """Whether mistakes of operators are measured, too."""
     workers: int | None = None
     dashes: str = "--"
     """What stands before the names of its options: nothing in Python."""
@@ -43,6 +45,8 @@ class Setup:
     incidents: Sequence[Incident]
     left_out: Mapping[str, str]
     """Name of a plane -> why the fabric cannot have it."""
+    mistakes_at: Incident | None = None
+    """Where mistakes are made, and what fails then; None: they are not measured."""
 
     @property
     def name(self) -> str:
@@ -70,7 +74,10 @@ def setup_of(request: ConvergenceRequest) -> Setup:
             planes[PLANES[name]] = spec
     if not planes:
         raise UsageError("\n".join(f"{name}: {why}" for name, why in left_out.items()))
-    return Setup(request, planes, events, found, left_out)
+    mistakes_at = None
+    if request.mistakes:
+        (mistakes_at,) = incidents(request.spec, [Event.LINK_DOWN], 1)
+    return Setup(request, planes, events, found, left_out, mistakes_at)
 
 
 def _mistakes(request: ConvergenceRequest) -> Iterator[str]:
@@ -79,11 +86,16 @@ def _mistakes(request: ConvergenceRequest) -> Iterator[str]:
             yield f"{request.dashes}planes: {unknown_name('control plane', name, list(PLANES))}"
     for name in request.events:
         if name not in list(Event):
-            yield f"{request.dashes}events: {unknown_name('event', name, list(Event))}"
+            yield f"{request.dashes}events: {unknown_name('event', name, [*map(str, Event)])}"
     if not 1 <= request.repetitions <= MOST_REPETITIONS:
         yield (
             f"{request.dashes}repetitions: {request.repetitions} is not from 1 to "
             f"{MOST_REPETITIONS}"
+        )
+    if request.mistakes and request.planes and not {"bgp", "opensm"} & {*request.planes}:
+        yield (
+            f"{request.dashes}mistakes: they are those of bgp and opensm; add one of them to "
+            f"{request.dashes}planes"
         )
     if request.workers is not None and request.workers < 1:
         yield f"{request.dashes}workers: {request.workers} is fewer than 1"

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from emu.convergence.answers import Answer
 from emu.convergence.events import Event, Incident
@@ -29,11 +29,12 @@ from emu.models import PACKETS
 from emu.output_dir import make_folder
 from emu.runtime.runner import ignore
 from emu.sensitivities.pinned import at_switches
+from emu.sensitivities.places import SENT
 from emu.spec.from_code import changed, with_values
 from emu.spec.learned_routes import learned_reroutings
 from emu.spec.outages import Rerouting
 from emu.spec.rerouting import reroutings
-from emu.spec.route_recording import in_a_run, write_recording
+from emu.spec.route_recording import RouteRecording, in_a_run, write_recording
 from emu.spec.scenario import Spec
 from emu.sweeps.cluster import cores
 from emu.sweeps.evaluate import Evaluator
@@ -41,6 +42,9 @@ from emu.sweeps.plan import Basis, PlannedRun, base_of
 from emu.sweeps.progress import SweepLine
 from emu.sweeps.store import Row, Store
 from emu.units import PS_PER_NS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LONGER = 1.3
 """A run goes on after all routes have changed, by this factor."""
@@ -130,16 +134,22 @@ def _spec_of(
     }
     if answer.recording is not None:
         recording = in_a_run(answer.recording, pace.event_ns, incident.before)
-        text = repr(recording).encode()
-        path = folder / "routes" / f"{hashlib.sha256(text).hexdigest()[:32]}.json"
-        make_folder(path.parent)
-        write_recording(recording, path)
-        changes["recorded_routes"] = str(path.absolute())
+        changes["recorded_routes"] = kept_recording(recording, folder)
     own = spec
     if spec.fabric_kind.has_subnet_manager:
         measured = dict.fromkeys(spec.topology.build().switch, f"{answer.convergence_ns}ns")
         own = with_values(spec, at_switches(spec, "routing.convergence", measured), source=source)
     return changed(own, changes, source=source)
+
+
+def kept_recording(recording: RouteRecording, folder: Path) -> str:
+    """Writes a recording into the folder. Returns the file, which is another one for another
+    recording, so that runs with it have another key. Raises OSError, EmuError."""
+    name = hashlib.sha256(repr(recording).encode()).hexdigest()[:32]
+    path = folder / "routes" / f"{name}.json"
+    make_folder(path.parent)
+    write_recording(recording, path)
+    return str(path.absolute())
 
 
 def _fault(incident: Incident, at_ns: int) -> dict[str, Any]:
@@ -163,6 +173,8 @@ class Ended:
     row: Row
     lost: Mapping[str, int]
     """Flow -> packets; only flows that lost any."""
+    uplink_bytes: tuple[int, ...]
+    """What each of the leaf's ports to other switches sent."""
 
 
 def run_trials(
@@ -177,7 +189,7 @@ def run_trials(
     """Does the runs. Returns them in the order of `planned`, and how many were done now. Raises
     FabricError, OSError; EmuError if a run fails."""
     bases = {trial.name: base_of(trial.spec) for trial in planned}
-    basis = Basis(name, bases, (), PACKETS.name, ("flows",), "convergence")
+    basis = Basis(name, bases, (), PACKETS.name, ("flows", "ports"), "convergence")
     store = Store(folder)
     by_name = {trial.name: trial for trial in planned}
     rows: dict[str, Row] = {}
@@ -209,4 +221,12 @@ def _ended(trial: Trial, row: Row, store: Store) -> Ended:
     delivered = probes["delivered_bytes"].fillna(0) // SIZE_BYTES
     counts = zip(probes["name"].tolist(), delivered.tolist(), strict=True)
     lost = {name: trial.pace.count - int(arrived) for name, arrived in counts}
-    return Ended(trial, row, lost)
+    return Ended(trial, row, lost, _uplink_bytes(trial, store.table("ports", row["key"])))
+
+
+def _uplink_bytes(trial: Trial, ports: pd.DataFrame) -> tuple[int, ...]:
+    topology = trial.spec.topology.build()
+    sent = dict(zip(ports["port"].tolist(), ports[SENT].tolist(), strict=True))
+    own = topology.ports[trial.incident.leaf]
+    uplinks = [port for port in own if topology.peer[port].node in topology.switch]
+    return tuple(sent[topology.port_name[port]] for port in uplinks)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from emu.convergence.events import Event
+from emu.convergence.events import Event, Incident
+from emu.convergence.mistakes import MistakeResult
 from emu.convergence.probes import SIZE_BYTES
 from emu.convergence.stages import P99_FROM, Result, Spread
 from emu.report.run_figures import written
@@ -21,11 +22,12 @@ _COLUMNS = (
     ("decided_ns", "control plane done", "ns"),
     ("in_force_ns", "tables in force", "ns"),
     ("restored_ns", "traffic restored", "ns"),
-    ("lost_ns", "lost by the mean flow", "ns"),
+    ("lost_ns", "mean loss of a flow", "ns"),
     ("lost_packets", "packets lost", ""),
     ("flows_hit", "flows hit", ""),
     ("gave_up", "RC gave up", ""),
 )
+_OF_LOSSES = ("lost_ns", "lost_packets")
 _HAPPENS = {
     Event.LINK_DOWN: "a cable is pulled, and both ends lose their carrier",
     Event.LINK_SILENT: "a cable loses every packet, and its ports stay up",
@@ -46,9 +48,9 @@ STAGES = (
     "changes. control plane done: the last route that FRR tells its switch, or OpenSM's tables on "
     "all switches. tables in force: the last change of a switch's routes. traffic restored: the "
     "packets that the worst flow lost, times the interval between two (RFC 7747). Where each "
-    "packet takes its own path, each flow loses a share of its packets, so compare lost by the "
-    "mean flow. RC gave up: queue pairs of reliable connections that failed, with the timeouts of "
-    "the spec's NICs."
+    "packet takes its own path, each flow loses a share of its packets, so compare the mean loss "
+    "of a flow: what all flows lost, over their number. RC gave up: queue pairs of reliable "
+    "connections that failed, with the timeouts of the spec's NICs."
 )
 
 
@@ -107,17 +109,22 @@ def event_table(comparison: Comparison, event: Event) -> Table:
 
 
 def _row(result: Result) -> tuple[Cell, ...]:
-    cells = (_cell(result.spread(figure), figure, unit) for figure, _, unit in _COLUMNS)
+    goes_on = result.spread("restored_ns").median is None
+    cells = (
+        _cell(result.spread(figure), figure, unit, goes_on and figure in _OF_LOSSES)
+        for figure, _, unit in _COLUMNS
+    )
     return (Cell(result.plane.name), *cells, Cell(format_time_ns(result.interval_ns)))
 
 
-def _cell(spread: Spread, figure: str, unit: str) -> Cell:
-    """The median, with the range or the 99th percentile."""
+def _cell(spread: Spread, figure: str, unit: str, goes_on: bool) -> Cell:
+    """The median, with the range or the 99th percentile. `goes_on`: it would be more in a longer
+    run."""
     if spread.median is None:
         if figure in ("detected_ns", "restored_ns"):
             return Cell(NEVER if figure == "detected_ns" else "never", Tone.BAD)
         return NOT_APPLICABLE
-    text = written(spread.median, unit)
+    text = f"{'> ' * goes_on}{written(spread.median, unit)}"
     if spread.p99 is not None:
         text += f" (p99 {written(spread.p99, unit)})"
     elif spread.is_whole and min(spread.known) < max(spread.known):
@@ -135,6 +142,48 @@ def _note(results: Sequence[Result]) -> str:
         f"Medians, with {spread} over the repetitions where they differ. Up to {most:,} flows of "
         f"probes with {SIZE_BYTES} B each, one in every interval, which is also the resolution of "
         "lost times. It differs by plane, so packets lost compare only with the same interval."
+    )
+
+
+def mistakes_table(comparison: Comparison) -> Table:
+    """What mistakes cost as they are, and when a link then fails; no rows if none is measured."""
+    heads = (
+        *("control plane", "mistake"),
+        *("lost while nothing fails", "uplinks in use", "busiest uplink"),
+        *("traffic restored", "mean loss of a flow", "RC gave up", "what it is"),
+    )
+    texts = ("control plane", "mistake", "what it is")
+    at = comparison.setup.mistakes_at
+    return Table(
+        title="Mistakes, and a link that fails",
+        columns=tuple(Column(head, numeric=head not in texts) for head in heads),
+        rows=tuple(_mistake_row(own) for own in comparison.mistakes),
+        note="" if at is None else _about_mistakes(at),
+    )
+
+
+def _about_mistakes(at: Incident) -> str:
+    return (
+        f"One run each without a failure and one in which {at.place} is pulled. Uplinks are those "
+        f"of {at.leaf}; one is in use if it carries half of an even share or more. The times are "
+        "since the failure, and losses of that run include those that the mistake causes anyway."
+    )
+
+
+def _mistake_row(own: MistakeResult) -> tuple[Cell, ...]:
+    lost, busiest, failure = own.lost_share, own.busiest_share, own.failure
+    total = len(own.usual.uplink_bytes)
+    restored = failure.restored_ns
+    return (
+        Cell(own.mistake.plane),
+        Cell(own.mistake.name),
+        Cell(f"{lost:.1%}".replace("%", " %") if lost else "0", Tone.BAD if lost else Tone.PLAIN),
+        Cell(f"{own.uplinks_used} of {total}"),
+        NOT_APPLICABLE if busiest is None else Cell(f"{busiest:.0%}".replace("%", " %")),
+        Cell("never", Tone.BAD) if restored is None else Cell(format_time_ns(restored)),
+        Cell(f"{'> ' * (restored is None)}{format_time_ns(failure.lost_ns)}"),
+        Cell(str(failure.gave_up), Tone.BAD if failure.gave_up else Tone.PLAIN),
+        Cell(own.mistake.what),
     )
 
 
@@ -181,3 +230,5 @@ def places_table(comparison: Comparison) -> Table:
 def terminal_tables(comparison: Comparison) -> Iterator[Table]:
     for event in comparison.setup.events:
         yield event_table(comparison, event)
+    if comparison.mistakes:
+        yield mistakes_table(comparison)

@@ -8,10 +8,12 @@ import emu
 from emu.convergence.document import (
     CONVERGENCE_SCHEMA,
     Convergence,
+    MistakeEntry,
     RepetitionEntry,
     ResultEntry,
     SpreadEntry,
 )
+from emu.convergence.mistakes import MistakeResult
 from emu.convergence.probes import SIZE_BYTES
 from emu.convergence.stages import FIGURES, Measured, Result, Spread
 from emu.convergence.tables import NOT_COMPARED
@@ -39,6 +41,7 @@ def document(comparison: Comparison) -> Convergence:
         ],
         "left_out": [{"name": name, "reason": why} for name, why in setup.left_out.items()],
         "results": [_result(own) for own in comparison.results],
+        "mistakes": [_mistake(own) for own in comparison.mistakes],
         "not_compared": NOT_COMPARED,
         "intervals": intervals_entry(),
     }
@@ -63,6 +66,18 @@ def _spread(spread: Spread) -> SpreadEntry:
         "high": max(spread.known, default=None),
         "p99": spread.p99,
         "mean": None if mean is None else runs_entry(mean),
+    }
+
+
+def _mistake(own: MistakeResult) -> MistakeEntry:
+    return {
+        "name": own.mistake.name,
+        "plane": own.mistake.plane,
+        "what": own.mistake.what,
+        "settings": dict(own.mistake.settings),
+        "lost_share": own.lost_share,
+        "uplink_bytes": list(own.usual.uplink_bytes),
+        "failure": _repetition(own.failure),
     }
 
 
