@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from emu.bgp.frr_conf import frr_confs
-from emu.errors import EmuError
+from emu.errors import EmuError, FabricError
 from emu.folders import user_folder
 from emu.output_dir import writing_into
 from emu.spec.outages import PS_PER_NS, link_events
@@ -97,6 +97,13 @@ def _record_answers(spec: Spec, states: Sequence[LinkEvent]) -> tuple[RouteRecor
 
     job = RecordAnswers(spec.to_json(), "/", frr_confs(spec), tuple(states))
     result, _ = run_in_lab(job, on_progress=lambda progress: None)
+    restless = [own.holds_until_ns for own in result.recordings if own.holds_until_ns is not None]
+    if restless:
+        raise FabricError(
+            f"FRR did not settle: {restless[0] // 10**9} s after links had changed, its routes or "
+            "sessions still did; look for a configuration whose sessions come and go, or for other "
+            "work of this machine"
+        )
     return result.recordings
 
 

@@ -28,8 +28,8 @@ class PlaneEntry(TypedDict):
     """What it is, in words."""
 
 
-class PlaneLeftOutEntry(TypedDict):
-    """A control plane that the spec's fabric cannot have."""
+class NotMeasuredEntry(TypedDict):
+    """A control plane or an event that the spec's fabric cannot have."""
 
     name: str
     """Its name."""
@@ -133,8 +133,8 @@ class Convergence(TypedDict):
     """Payload of a probe."""
     planes: list[PlaneEntry]
     """The control planes that were compared."""
-    left_out: list[PlaneLeftOutEntry]
-    """Those that the fabric cannot have."""
+    left_out: list[NotMeasuredEntry]
+    """Control planes and events that the fabric cannot have."""
     results: list[ResultEntry]
     """By event, then by control plane."""
     mistakes: list[MistakeEntry]

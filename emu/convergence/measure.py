@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -22,6 +22,7 @@ from emu.convergence.request import Setup
 from emu.convergence.runs import Trial, run_trials, trials
 from emu.convergence.stages import Measured, Result
 from emu.convergence.to_document import document
+from emu.lab.probe import require
 from emu.output_dir import refuse_unwritable, write_text, writing_into
 from emu.report.summary import to_json
 from emu.runtime.runner import ignore
@@ -57,6 +58,8 @@ def run_convergence(
     Raises UsageError for a folder that cannot be written; HostError: FRR or OpenSM is missing;
     FabricError if one of them fails; EmuError if a run fails.
     """
+    for names in _needs(setup.planes):
+        require(*names)
     refuse_unwritable(folder)
     with writing_into(folder):
         planned = _planned(setup, folder, on_note)
@@ -83,6 +86,15 @@ def run_convergence(
         write_text(files["summary"], to_json(document(comparison)))
         write_text(files["page"], page(comparison))
     return comparison
+
+
+def _needs(planes: Iterable[Plane]) -> Iterator[tuple[str, ...]]:
+    """What the planes need of this machine, by the names of `emu check`."""
+    planes = list(planes)
+    if any(plane.is_bgp for plane in planes):
+        yield "namespaces", "FRR"
+    if any(plane.is_opensm for plane in planes):
+        yield "OpenSM", "ibsim"
 
 
 def _planned(setup: Setup, folder: Path, on_note: Callable[[str], None]) -> list[Trial]:

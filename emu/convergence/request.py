@@ -44,7 +44,7 @@ class Setup:
     events: Sequence[Event]
     incidents: Sequence[Incident]
     left_out: Mapping[str, str]
-    """Name of a plane -> why the fabric cannot have it."""
+    """Name of a plane or an event -> why the fabric cannot have it."""
     mistakes_at: Incident | None = None
     """Where mistakes are made, and what fails then; None: they are not measured."""
 
@@ -58,10 +58,8 @@ def setup_of(request: ConvergenceRequest) -> Setup:
     mistakes = list(_mistakes(request))
     if mistakes:
         raise UsageError("\n".join(mistakes))
-    events = [Event(name) for name in dict.fromkeys(request.events or Event)]
-    found = incidents(request.spec, events, request.repetitions)
+    found, left_out = _places(request)
     planes: dict[Plane, Spec] = {}
-    left_out: dict[str, str] = {}
     for name in dict.fromkeys(request.planes or PLANES):
         try:
             spec = spec_of(request.spec, PLANES[name])
@@ -77,7 +75,25 @@ def setup_of(request: ConvergenceRequest) -> Setup:
     mistakes_at = None
     if request.mistakes:
         (mistakes_at,) = incidents(request.spec, [Event.LINK_DOWN], 1)
-    return Setup(request, planes, events, found, left_out, mistakes_at)
+    everything = [incident for own in found.values() for incident in own]
+    return Setup(request, planes, list(found), everything, left_out, mistakes_at)
+
+
+def _places(request: ConvergenceRequest) -> tuple[dict[Event, list[Incident]], dict[str, str]]:
+    """The incidents of each event; and the events that the fabric cannot have, with the reason, if
+    the user has named none. Raises UsageError."""
+    found: dict[Event, list[Incident]] = {}
+    left_out: dict[str, str] = {}
+    for name in dict.fromkeys(request.events or Event):
+        try:
+            found[Event(name)] = incidents(request.spec, [Event(name)], request.repetitions)
+        except UsageError as error:
+            if request.events:
+                raise
+            left_out[name] = str(error)
+    if not found:
+        raise UsageError("\n".join(dict.fromkeys(left_out.values())))
+    return found, left_out
 
 
 def _mistakes(request: ConvergenceRequest) -> Iterator[str]:

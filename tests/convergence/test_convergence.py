@@ -14,8 +14,10 @@ from emu.cli.main import cli
 from emu.convergence.measure import Comparison, run_convergence
 from emu.convergence.request import ConvergenceRequest, setup_of
 from emu.convergence.stages import Measured, Result
-from emu.errors import ExitCode, UsageError
+from emu.errors import ExitCode, HostError, UsageError
 from emu.explain.results_schema import schema
+from emu.lab import probe
+from emu.lab.frr import daemons
 from emu.spec.model import spec_from_text
 from tests.support.needs import need
 
@@ -184,6 +186,18 @@ def test_opensm_restores_traffic_after_the_sweep_that_was_measured(tmp_path: Pat
     (back,) = result(found, "opensm", "link-up").repetitions
     assert back.ended.lost == {}
     assert measured(tmp_path, "opensm").computed == 0
+
+
+@pytest.mark.parametrize(("plane", "program"), [("bgp", "zebra"), ("opensm", "opensm")])
+def test_missing_programs_are_named_before_anything_runs(
+    plane: str, program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("namespaces")
+    monkeypatch.setattr(daemons, "_LIBRARY", tmp_path / "none")
+    monkeypatch.setattr(probe, "is_installed", lambda name: name != "opensm")
+    with pytest.raises(HostError, match=program):
+        measured(tmp_path / "out", plane)
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_command_prints_the_document_alone(tmp_path: Path) -> None:

@@ -107,6 +107,9 @@ def test_a_fabric_without_other_paths_is_refused() -> None:
     assert "all hosts are at one switch" in refused(one_switch)
     ring = "topology: {kind: ring, switches: 4, hosts_per_switch: 1}\n"
     assert "no switch without hosts" in refused(ring, events=("switch-down",))
+    setup = setup_of(ConvergenceRequest(spec_of(ring), planes=("static",)))
+    assert Event.SWITCH_DOWN not in setup.events
+    assert "no switch without hosts" in setup.left_out["switch-down"]
 
 
 def test_unknown_names_and_tcp_are_refused_together() -> None:
