@@ -143,5 +143,6 @@ def _at_a_place(spec: Spec, states: Sequence[LinkEvent]) -> list[int]:
 def _key(spec: Spec, states: Sequence[LinkEvent]) -> str:
     """Differs for all that OpenSM's work depends on."""
     topology = spec.topology.build()
-    parts = [repr(policy_of(spec)), repr(topology.cables), repr(states)]
+    master = manager_hosts(spec, topology)[:1]
+    parts = [repr(policy_of(spec)), repr(topology.cables), repr(states), repr(master)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]

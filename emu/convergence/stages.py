@@ -17,14 +17,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+import numpy as np
+
 from emu.convergence.events import Event
 from emu.convergence.planes import Plane
 from emu.convergence.runs import Ended
 from emu.measure.bootstrap import Interval, interval_of
+from emu.measure.percentile import percentile
 
 P99_FROM = 20
 """Repetitions."""
-_P99 = 0.99
 
 
 @dataclass(frozen=True)
@@ -108,11 +110,10 @@ class Spread:
 
     @property
     def p99(self) -> float | None:
-        """The nearest rank; None for fewer than P99_FROM repetitions, or if it is no time."""
+        """None for fewer than P99_FROM repetitions, or if one of them has no such time."""
         if len(self.values) < P99_FROM or not self.is_whole:
             return None
-        ordered = sorted(self.known)
-        return ordered[min(len(ordered) - 1, int(_P99 * len(ordered)))]
+        return percentile(np.array(self.known, np.float64), 0.99)
 
     @property
     def mean(self) -> Interval | None:

@@ -125,13 +125,12 @@ def _cell(spread: Spread, figure: str, unit: str, goes_on: bool) -> Cell:
             return Cell(NEVER if figure == "detected_ns" else "never", Tone.BAD)
         return NOT_APPLICABLE
     text = f"{'> ' * goes_on}{written(spread.median, unit)}"
-    if spread.p99 is not None:
-        text += f" (p99 {written(spread.p99, unit)})"
-    elif spread.is_whole and min(spread.known) < max(spread.known):
-        text += f" [{written(min(spread.known), unit)}, {written(max(spread.known), unit)}]"
-    elif not spread.is_whole:
+    if not spread.is_whole:
         missing = len(spread.values) - len(spread.known)
         text += f", never in {missing} of {len(spread.values)}"
+    elif min(spread.known) < max(spread.known):
+        low, high = (written(end, unit) for end in (min(spread.known), max(spread.known)))
+        text += f" [{low}, {high}]" if spread.p99 is None else f" (p99 {written(spread.p99, unit)})"
     return Cell(text, Tone.BAD if figure == "gave_up" and spread.median else Tone.PLAIN)
 
 

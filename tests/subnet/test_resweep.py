@@ -152,3 +152,20 @@ def _asked_by(managed: ManagedFabric, host: str) -> tuple[str, str]:
     found = re.search(r"priority (\d+) state \d SMINFO_(\w+)", said)
     assert found, said
     return found[1], found[2]
+
+
+def test_the_time_of_a_sweep_ends_with_the_tables_without_the_cable(
+    fabric: Topology, tmp_path: Path
+) -> None:
+    """Timed by OpenSM's own log: after the pull, and before the wait for the next sweep is over."""
+    uplink = frozenset({cable(fabric, "leaf1:spine1")})
+    with ManagedFabric(fabric, Policy(), tmp_path) as managed:
+        managed.subnet()
+        before = managed.tables()
+        began = time.monotonic()
+        taken = managed.seconds_to_tables(uplink)
+        assert 0 < taken < time.monotonic() - began
+        pulled = managed.tables()
+        assert pulled != before
+        assert managed.seconds_to_tables(frozenset()) > 0
+        assert managed.without(uplink) == pulled
