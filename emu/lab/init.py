@@ -18,7 +18,6 @@ from emu.daemon.serve import serve_lab
 from emu.errors import EmuError, ExitCode
 from emu.lab.command import run
 from emu.lab.fork_server import ForkServer
-from emu.lab.frr.record import record_answers, record_routes
 from emu.lab.ipc.channel import Channel
 from emu.lab.ipc.jobs import (
     Job,
@@ -77,6 +76,12 @@ def _record_routes(job: RecordRoutes, supervisor: Supervisor) -> JobResult:
     return record_routes(job, supervisor)
 
 
+def _record_answers(job: RecordAnswers, supervisor: Supervisor) -> JobResult:
+    from emu.lab.frr.record import record_answers  # as above
+
+    return record_answers(job, supervisor)
+
+
 def _accept(owner: Channel) -> tuple[Job[Any], list[int]]:
     """The job from the owner, and its open files. Ends the lab if the owner is gone already."""
     try:
@@ -103,8 +108,7 @@ if __name__ == "__main__":
             RunTraffic: run_session,
             RunExact: run_exact,
             RecordRoutes: _record_routes,
-            RecordRoutes: record_routes,
-            RecordAnswers: record_answers,
+            RecordAnswers: _record_answers,
             OpenShell: run_shell,
             ServeLab: serve_lab,
             RunMininet: run_mininet,
