@@ -31,6 +31,10 @@ Options
     --emu-artifacts=DIR             the folder for the folders of failed tests
     --emu-keep                      start the fabric of a failed test as a lab, for inspection
     --update-golden                 write golden files instead of comparing
+    --emu-plan=NAME                 run the cases of an acceptance plan (`emu.plans`), nothing else
+    --emu-spec=FILE                 the fabric that the plan tests; else the reference fabric
+    --emu-plan-require=KEY=VALUE    what the fabric must do, in place of what its settings say
+    --emu-plan-out=DIR              the folder for plan.json and plan.md
 
 A failed test leaves captures, summary, samples and a page with plots in its folder. Its report
 begins with the verdict and shows the last events. If the machine lacks something, the test is
@@ -66,6 +70,8 @@ _PROGRAMS = {
     "clang": ("clang", "--version"),
 }
 _EVENTS_TOLD = 30
+_OF_PLANS = ("--emu-spec", "--emu-plan-require", "--emu-plan-out")
+"""Options that have no meaning without a plan."""
 _BOTH = (VIRTUAL.name, REAL.name)
 _RUNS = pytest.StashKey[list["Run"]]()
 
@@ -78,6 +84,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--emu-artifacts", type=Path, metavar="DIR")
     group.addoption("--emu-keep", action="store_true")
     group.addoption("--update-golden", action="store_true")
+    group.addoption("--emu-plan", metavar="NAME")
+    group.addoption("--emu-spec", type=Path, metavar="FILE")
+    group.addoption("--emu-plan-require", action="append", metavar="KEY=VALUE")
+    group.addoption("--emu-plan-out", type=Path, metavar="DIR")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -89,6 +99,12 @@ def pytest_configure(config: pytest.Config) -> None:
         "timing: measures time, so it needs an idle machine",
     ):
         config.addinivalue_line("markers", line)
+    if config.getoption("--emu-plan") is not None:
+        from emu.plans.pytest_items import plan_session
+
+        config.pluginmanager.register(plan_session(config), "emu-plan")
+    elif lonely := [name for name in _OF_PLANS if config.getoption(name) is not None]:
+        raise pytest.UsageError(f"{lonely[0]}: which plan? add --emu-plan NAME")
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
