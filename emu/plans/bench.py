@@ -32,6 +32,7 @@ START_NS = 20_000
 """Traffic starts after the first pauses have arrived."""
 PACKETS = 400
 """Packets of each flow in the time that is measured: 2 % of them are 8."""
+_SHORTEST_NS = 100_000
 LARGE = 4096
 _KEPT_OF_NIC = ("vlan", "ecn", "pause_response")
 _KEPT = ("topology", "switches", "devices", "fabric")
@@ -98,19 +99,23 @@ class Bench:
         hosts = (self.receiver, *self.senders[:2])
         return min(self.topology.cable[self.topology.ports[host][0]].rate_bps for host in hosts)
 
-    @cached_property
+    @property
     def lossless(self) -> tuple[int, ...]:
         """Priorities that must be lossless, the one that cases pause first at the front.
 
         Raises NotApplicable when there is none.
         """
-        own = {p for host in self.testers for p in self._pfc_priorities(host)}
-        found = self.required.lossless or tuple(sorted(own))
-        if not found:
+        if not self._lossless:
             raise NotApplicable(
                 f"no port of {self.switch} has PFC; give it switches.pfc, or state with "
                 "--emu-plan-require lossless=3 what must be lossless"
             )
+        return self._lossless
+
+    @cached_property
+    def _lossless(self) -> tuple[int, ...]:
+        own = {p for host in self.testers for p in self._pfc_priorities(host)}
+        found = self.required.lossless or own
         return tuple(sorted(found, key=lambda priority: (priority != 3, priority)))
 
     def _pfc_priorities(self, host: str) -> tuple[int, ...]:
@@ -134,7 +139,7 @@ class Bench:
 
     def lossy(self) -> tuple[int, ...]:
         """Priorities that are not lossless. Raises NotApplicable when there is none."""
-        found = tuple(p for p in self.priorities if p not in self.lossless)
+        found = tuple(p for p in self.priorities if p not in self._lossless)
         if not found:
             raise NotApplicable("every DSCP leads to a lossless priority, and it needs a lossy one")
         return found
@@ -170,8 +175,10 @@ class Bench:
         ]
 
     def window_ns(self, payload: int = LARGE, share: float = 1 / 8) -> int:
-        """How long to measure: `PACKETS` packets of a flow."""
-        return round(PACKETS * (payload + WIRE_OVERHEAD) * 8e9 / (share * self.line_bps))
+        """How long to measure: `PACKETS` packets of a flow, but many bursts of small packets."""
+        return max(
+            _SHORTEST_NS, round(PACKETS * (payload + WIRE_OVERHEAD) * 8e9 / (share * self.line_bps))
+        )
 
     def trial(
         self,

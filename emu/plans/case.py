@@ -19,10 +19,16 @@ class Verdict(StrEnum):
     PASSED = "passed"
     FAILED = "FAILED"
     SKIPPED = "skipped"
+    INCONCLUSIVE = "inconclusive"
+    """The emulator could not do what the case needs, so that nothing was shown."""
 
 
 class NotApplicable(Exception):
     """The case cannot be carried out on this fabric. The text says what is missing."""
+
+
+class Inconclusive(Exception):
+    """A run shows nothing about the fabric. The text says what the emulator could not do."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,8 @@ class Case:
             measured = self.check(bench)
         except NotApplicable as reason:
             return self._result(Verdict.SKIPPED, str(reason))
+        except Inconclusive as reason:
+            return self._result(Verdict.INCONCLUSIVE, str(reason))
         except EmuError as error:
             return self._result(Verdict.FAILED, str(error))
         verdict = Verdict.PASSED if measured.passed else Verdict.FAILED
@@ -78,7 +86,8 @@ class Case:
 
 @dataclass(frozen=True)
 class Result:
-    """A case that was carried out, as plan.json has it. `measured` is the reason of a skip."""
+    """A case that was carried out, as plan.json has it. `measured` is the reason
+    where nothing was measured."""
 
     id: str
     title: str

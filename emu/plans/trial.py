@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from emu.measure.raw_counters import RawCounters
+from emu.plans.case import Inconclusive
 from emu.plans.pauses import TimedFrame
 from emu.runtime.virtual import VirtualFabric
 from emu.spec.scenario import Spec
@@ -34,7 +35,11 @@ class Trial:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """Raises Inconclusive where frames are missing for which the emulator had no memory."""
+        exhausted = self._run.observe().frames_exhausted
         self._stack.close()
+        if exhausted and kind is None:
+            raise Inconclusive(f"{exhausted} frames found no room in the emulator's memory")
 
     @property
     def now_ns(self) -> int:

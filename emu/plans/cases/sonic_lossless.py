@@ -245,7 +245,7 @@ register(
                 "Marks before pauses",
                 "P1",
                 "two senders on 3, their load ramped up to twice the line",
-                "CE at a lower load than the first pause; no loss",
+                "CE before the first pause, as the load grows; no loss",
                 "order",
                 marks_before_pauses,
                 hosts=3,
