@@ -37,7 +37,7 @@ _WARNINGS = (
         "damaged",
     ),
     *("no-lane", "no-route", "ttl-expired", "not-ip", "malformed", "oversize"),
-    *("refused-at-ingress", "refused-at-egress"),
+    *("refused-at-ingress", "refused-at-egress", "wrong-vlan", "other-vlan"),
 )
 _NOTICES = ("link-up", "pause-storm-ended", "standing-pause-ended", "watchdog-restored")
 SEVERITIES = {
