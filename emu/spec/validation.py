@@ -28,16 +28,22 @@ def name_files_in_full(data: dict[str, Any], folder: Path) -> None:
     compare = data.get("compare")
     variants = compare.values() if isinstance(compare, dict) else ()
     for part in (data, *variants):
-        for entry, key in (*_naming_files(part), *_naming_configurations(part)):
+        for entry, key in _naming_files(part):
             entry[key] = str((folder / entry[key]).absolute())
 
 
 def files_named(data: dict[str, Any]) -> list[Path]:
-    """The files that traffic entries name, without those of variants."""
+    """The files that a spec's data names, without those of variants."""
     return [Path(entry[key]) for entry, key in _naming_files(data)]
 
 
 def _naming_files(part: Any) -> Iterator[tuple[dict[str, Any], str]]:
+    """Each mapping of a spec's data that names a file, with the key that does."""
+    yield from _naming_traces(part)
+    yield from _naming_configurations(part)
+
+
+def _naming_traces(part: Any) -> Iterator[tuple[dict[str, Any], str]]:
     """Each traffic entry of a spec's data that names a file, with the key that does."""
     traffic = part.get("traffic") if isinstance(part, dict) else None
     for entry in traffic if isinstance(traffic, list) else ():

@@ -66,12 +66,21 @@ def test_version_and_core_are_in_the_key(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len({before, other_version, key_of("{}", {}, "packets")}) == 3
 
 
-def test_files_that_the_spec_names_are_in_the_key(tmp_path: Path) -> None:
-    trace = tmp_path / "trace"
-    base = json.dumps({"traffic": [{"name": "trace", "file": str(trace)}]})
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"traffic": [{"name": "trace", "file": "FILE"}]},
+        {"recorded_routes": "FILE"},
+        {"switches": {"nodes": {"leaf1": {"routing": {"bgp": {"frr_conf": "FILE"}}}}}},
+    ],
+    ids=["trace", "routes", "frr.conf"],
+)
+def test_files_that_the_spec_names_are_in_the_key(named: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "named"
+    base = json.dumps(named).replace("FILE", str(file))
     found = set()
     for text in ("one", "other"):
-        trace.write_text(text)
+        file.write_text(text)
         found.add(key_of(base, {}, "packets"))
     assert len(found) == 2
 
