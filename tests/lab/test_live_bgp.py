@@ -71,12 +71,9 @@ def counters(user: User, port: str) -> dict[str, int]:
     return found
 
 
-def sent_by_class(user: User, port: str) -> dict[int, int]:
-    """The packets that left, by class; none of the others."""
-    found = (
-        (re.fullmatch(r"tx_prio(\d)_packets", name), count)
-        for name, count in counters(user, port).items()
-    )
+def sent_by_class(seen: dict[str, int]) -> dict[int, int]:
+    """The packets that left a port, by class; none of the others."""
+    found = ((re.fullmatch(r"tx_prio(\d)_packets", name), count) for name, count in seen.items())
     return {int(match[1]): count for match, count in found if match and count}
 
 
@@ -106,7 +103,9 @@ def test_bgp_crosses_the_cables_and_routes_around_a_lost_one(user: User) -> None
         assert "spine2(leaf1-eth3)" in summary
         assert on_switch(me, "leaf1", "cat", "/etc/frr/frr.conf").startswith("frr defaults")
         seen = counters(me, "leaf1:spine1")
-        assert sent_by_class(me, "leaf1:spine1") == {7: seen["from_cpu"]}
+        sent = sent_by_class(seen)
+        assert sent.keys() == {7}
+        assert sent[7] <= seen["from_cpu"] <= sent[7] + 1  # one may wait in its queue
         assert seen["to_cpu"] > 0
         assert next_hops(me, "leaf2", "10.0.0.1") == {"leaf2-eth2", "leaf2-eth3"}
         whole = flows_of(me, "leaf2")

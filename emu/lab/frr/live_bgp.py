@@ -57,6 +57,7 @@ class BgpRouting(LiveRouting):
         """Held while routes are taken and sent, so that they are sent in their order."""
         self._link_change_ps = 0
         self._frr: ControlPlane | None = None
+        self._number_of = {cable: place for place, cable in enumerate(self.whole.cables)}
 
     @property
     @abstractmethod
@@ -78,13 +79,23 @@ class BgpRouting(LiveRouting):
         """Starts FRR on all switches, and returns when no route changes any more. Raises
         HostError, FabricError, OSError."""
         self._frr = ControlPlane(self.whole, self._confs, namespaces, self.route_changed, clock)
-        self._frr.settle_at_start()
+        self.frr.settle_at_start()
         missing = sorted(
-            interface for _, interface in self._frr.configured - self._frr.established().keys()
+            interface for _, interface in self.frr.configured - self.frr.established().keys()
         )
         if missing:
             self.notes.append(f"no session of BGP was established at {listed(missing, 6)}")
         threading.Thread(target=self._note_deaths, name="frr", daemon=True).start()
+
+    @property
+    def frr(self) -> ControlPlane:
+        """FRR, once it runs."""
+        assert self._frr is not None
+        return self._frr
+
+    def numbers(self, cables: frozenset[Cable]) -> frozenset[int]:
+        """The places of cables in the topology's."""
+        return frozenset(self._number_of[cable] for cable in cables)
 
     def has_effect(self, change: RouteChange) -> bool:
         """Whether the switch forwards by this change. Without local repair it waits for BGP when a
@@ -121,11 +132,10 @@ class BgpRouting(LiveRouting):
             self.send(self._link_change_ps, changes, self.now(changes))
 
     def _note_deaths(self) -> None:
-        assert self._frr is not None
         told = set[tuple[str, str]]()
         while True:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
-            for switch, daemons in self._frr.daemons.items():
+            for switch, daemons in self.frr.daemons.items():
                 for name in daemons.dead():
                     if (switch, name) not in told:
                         told.add((switch, name))
@@ -146,7 +156,6 @@ class RealBgp(BgpRouting):
         self._clock = None if slowdown == 1 else DaemonClock(PRIVATE / "frr-clock")
         self._ports = SwitchPorts(self.whole, namespaces, _MTU)
         self._ports.send_whole_packets()
-        self._number_of = {cable: place for place, cable in enumerate(self.whole.cables)}
         with entered(self._ports.cables):
             self.cpu_ports = CpuPorts(
                 packet_socket(),
@@ -184,7 +193,7 @@ class RealBgp(BgpRouting):
             self._link_change_ps = change.at_ps
             self.lose(lost)
             self.send_after_convergence()
-        self._ports.lose({self._number_of[cable] for cable in lost})
+        self._ports.lose(self.numbers(lost))
 
 
 class ExactBgp(BgpRouting):
@@ -195,7 +204,6 @@ class ExactBgp(BgpRouting):
         """Raises UsageError, HostError, FabricError, OSError."""
         super().__init__(spec, bridges=bridges)
         self._mesh = Mesh(self.whole)
-        self._number_of = {cable: place for place, cable in enumerate(self.whole.cables)}
         self._usual = frozenset[tuple[str, str]]()
         self._gathered: list[RouteChange] | None = []
         """The changes of routes since a change of links; None: they are sent one by one."""
@@ -207,8 +215,7 @@ class ExactBgp(BgpRouting):
     def start(self) -> None:
         """Starts FRR, and sends its routes when all sessions are established."""
         self.begin(self._mesh.namespaces, MachineClock())
-        assert self._frr is not None
-        self._usual = frozenset(self._frr.established())
+        self._usual = frozenset(self.frr.established())
         with self._learning:
             for change in self._taken():
                 self.learn(change)
@@ -229,7 +236,7 @@ class ExactBgp(BgpRouting):
         with self._learning:
             self._gathered = []
         began_ns = time.monotonic_ns()
-        self._mesh.set_links({self._number_of[cable] for cable in lost})
+        self._mesh.set_links(self.numbers(lost))
         self._settle(lost)
         with self._learning:
             self._link_change_ps = change.at_ps
@@ -237,10 +244,9 @@ class ExactBgp(BgpRouting):
 
     def _settle(self, lost: frozenset[Cable]) -> None:
         """Waits until FRR has reacted to the loss of exactly these cables."""
-        assert self._frr is not None
         cut = {(port.node, port.interface) for cable in lost for port in (cable.a, cable.b)}
         try:
-            is_still = self._frr.settle(
+            is_still = self.frr.settle(
                 time.monotonic() + SECONDS_TO_SETTLE, self._usual - cut, may_be_dead=True
             )
         except FabricError as error:
